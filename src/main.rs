@@ -1,4 +1,4 @@
-//! rqps: which database build or config is faster, slower or the same, with evidence.
+//! rqps measures which database build or config is faster, slower or the same.
 //!
 //! The verbs are in [`cli`]; everything that measures is in the crates below.
 

@@ -60,6 +60,8 @@ fn what_is_not_run_has_a_reason() {
 fn the_verdicts_in_the_readme_are_those_of_the_run_that_it_names() {
     let read = |name: &str| fs::read_to_string(root().join(name)).unwrap();
     let (readme, found) = (read("README.md"), read("reproductions/03-short-ranges/summary.md"));
+    // The summary that is kept calls the MDE by an earlier name.
+    let found = found.replace("could have seen", "MDE");
     let (_, from) = readme.split_once("| test | rQPS |").unwrap();
     let (table, _) = from.split_once("\n\n").unwrap();
     assert!(found.contains(table), "{table}\n{found}");

@@ -33,8 +33,19 @@ const RUNS: [(&str, &[&str]); 10] = [
 /// What is stored as it was measured, and only printed.
 const RAW: [&str; 5] = ["samples", "seconds", "totals", "buckets", "statements"];
 
+/// Keys of `result.json` by what they were called when the numbers were recorded.
+const RENAMED: [(&str, &str); 7] = [
+    ("baseline_ns", "base_ns"),
+    ("A/A control", "twin"),
+    ("baseline", "base"),
+    ("baseline_rate", "base_rate"),
+    ("control", "twin"),
+    ("discarded", "refused"),
+    ("is_baseline", "is_base"),
+];
+
 /// Words that are results.
-const WORDS: [&str; 5] = ["label", "verdict", "rule", "confidence", "method"];
+const WORDS: [&str; 4] = ["label", "rule", "confidence", "method"];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
@@ -82,10 +93,14 @@ fn flatten(path: &str, value: &Value, lines: &mut BTreeSet<String>) {
         }
         Value::Object(fields) => {
             for (key, value) in fields.iter().filter(|(key, _)| !RAW.contains(&key.as_str())) {
-                flatten(&format!("{path}/{key}"), value, lines);
+                flatten(&format!("{path}/{}", recorded(key)), value, lines);
             }
         }
     }
+}
+
+fn recorded(key: &str) -> &str {
+    RENAMED.iter().find(|(now, _)| *now == key).map_or(key, |(_, then)| then)
 }
 
 /// The numbers of a report, each with where it stands.
@@ -95,7 +110,7 @@ fn numbers(run: &Run) -> String {
     for contender in result["comparison"]["contenders"].as_array().into_iter().flatten() {
         let arm = contender["name"].as_str().unwrap();
         for (key, value) in contender.as_object().unwrap() {
-            flatten(&format!("{arm}/{key}"), value, &mut lines);
+            flatten(&format!("{arm}/{}", recorded(key)), value, &mut lines);
         }
     }
     for step in result["steps"].as_array().unwrap() {

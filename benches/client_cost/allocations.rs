@@ -10,11 +10,11 @@ static COUNT: AtomicU64 = AtomicU64::new(0);
 
 struct Counting;
 
-// SAFETY: everything is left to the system's allocator.
+// SAFETY: all calls go to the system's allocator.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         COUNT.fetch_add(1, Ordering::Relaxed);
-        // SAFETY: the caller's promises are those that it wants.
+        // SAFETY: the caller guarantees what the allocator requires.
         unsafe { System.alloc(layout) }
     }
 
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
-/// Allocations of this process so far, those that grew counted again.
+/// Allocations of this process so far, with each growth counted again.
 pub(crate) fn so_far() -> u64 {
     COUNT.load(Ordering::Relaxed)
 }

@@ -1,4 +1,4 @@
-//! The clients that are compared, and how each is told to execute a statement so many times.
+//! The clients that are compared, and how each executes a statement a number of times.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -18,7 +18,7 @@ use crate::statement::Statement;
 /// Where Debian keeps the programs that its wrappers in `/usr/bin` choose from.
 const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
 
-/// Where the clients' scripts are; they start there.
+/// The folder of the clients' scripts, in which they start.
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -49,7 +49,7 @@ pub(crate) struct Client {
     program: PathBuf,
 }
 
-/// The clients there are, and a line for each part that has to be left out.
+/// The available clients, and a line for each part that is omitted.
 pub(crate) fn find() -> anyhow::Result<(Vec<Client>, Vec<String>)> {
     let own = env::current_exe().context("this program's own path is not known")?;
     let mut clients: Vec<Client> = [Kind::Rqps, Kind::Raw, Kind::RawPoll]
@@ -57,7 +57,7 @@ pub(crate) fn find() -> anyhow::Result<(Vec<Client>, Vec<String>)> {
         .into();
     let mut missing = Vec::new();
     let mut skip = |what: &str, package: &str| {
-        missing.push(format!("Left out, not found: {what} (apt install {package})."));
+        missing.push(format!("Omitted, not found: {what} (apt install {package})."));
     };
     match on_path("sysbench") {
         Some(program) => clients.push(Client { kind: Kind::Sysbench, program }),
@@ -78,7 +78,7 @@ pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|directory| directory.join(name)).find(|file| file.is_file())
 }
 
-/// The newest pgbench itself: what is on the path is a script that starts it.
+/// The newest pgbench itself: the one on the path is a script that starts it.
 fn debian_pgbench() -> Option<PathBuf> {
     let versions = fs::read_dir(DEBIAN_POSTGRES).ok()?.flatten();
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
@@ -97,7 +97,7 @@ impl Client {
         }
     }
 
-    /// The command that executes a statement so many times on one connection.
+    /// The command that executes a statement `count` times on one connection.
     pub(crate) fn command(
         &self,
         statement: &Statement,
@@ -134,7 +134,7 @@ impl Client {
         command
     }
 
-    /// sysbench's command that makes `sbtest1` of so many rows, without its index.
+    /// sysbench's command that creates `sbtest1` with `rows` rows, without its index.
     pub(crate) fn prepare(&self, socket: &Socket, rows: u64) -> Command {
         let mut command = self.bare();
         command.arg("oltp_common");
@@ -158,7 +158,7 @@ impl Client {
     }
 }
 
-/// Tells sysbench where the server is and what `sbtest1` is.
+/// Adds sysbench's options for the server and for `sbtest1`.
 fn sysbench_options(command: &mut Command, socket: &Socket, rows: u64) {
     let Socket { dbms, path, user, database } = socket;
     let option = |name: &str, value: &OsStr| {

@@ -9,8 +9,8 @@ use rqps_workload::insert_benchmark::Benchmark;
 use crate::own::failed;
 use crate::server::Running;
 
-/// Loads a fresh table as l.i0 does and answers the CPU of the inserting thread in microseconds per
-/// row: making the rows, sending them, reading the answers, recording.
+/// Loads a new table like l.i0 and returns the CPU of the inserting thread in microseconds per row:
+/// generating rows, sending them, reading results, recording.
 pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     let (target, subject) = (running.target(), running.subject());
     let plan = InsertBenchmark::new(Profile::P2025, Count(rows));

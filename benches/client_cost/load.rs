@@ -1,4 +1,4 @@
-//! How long it takes to make sysbench's table: rqps beside `sysbench prepare`.
+//! The time to create sysbench's table: rqps beside `sysbench prepare`.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -12,16 +12,16 @@ use crate::process;
 use crate::server::{Running, run};
 use crate::table::{Goal, Table};
 
-/// The most that rqps's load may take, as a part of sysbench's: twice as many rows per second.
+/// The limit of rqps's load, as a part of sysbench's time: twice as many rows per second.
 const GOAL: f64 = 0.5;
 
-/// Seconds that a table took, without its index and with it.
+/// Seconds for a table, without its index and with it.
 struct Took {
     rows: f64,
     whole: f64,
 }
 
-/// Both in turn, another one first in each round.
+/// Both in turn, in alternating order.
 pub(crate) fn compare(running: &Running, clients: &[Client], size: &Size) -> anyhow::Result<Table> {
     let (rows, rounds) = (size.inserted, size.rounds);
     let loads = |client: &&Client| matches!(client.kind, Kind::Rqps | Kind::Sysbench);
@@ -52,7 +52,7 @@ pub(crate) fn compare(running: &Running, clients: &[Client], size: &Size) -> any
     Ok(table)
 }
 
-/// Makes the table, which is not there before nor after.
+/// Creates the table, and drops it afterwards.
 fn load(running: &Running, client: &Client, rows: u64) -> anyhow::Result<Took> {
     let plan = plan(rows);
     let benchmark = Benchmark::new(running.target(), running.subject().dialect, &plan, SEED);

@@ -1,11 +1,11 @@
-//! What rqps's client costs, beside Debian's sysbench and pgbench and a bare socket, and what
-//! looking at the server costs: `cargo bench --bench client_cost`, of one DBMS or part with `--
+//! The cost of rqps's client, beside Debian's sysbench and pgbench and a bare socket, and the cost
+//! of sampling a server: `cargo bench --bench client_cost`, for one DBMS or part with `--
 //! postgres`, `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
-//! with 0 whatever they are, but for instructions: they are as in `instructions.tsv`, or it fails.
-//! Everything but the load runs on one CPU: with a CPU each for client and server, how fast they
-//! wake each other decides the figures, and that changes from run to run.
+//! with 0 for any figures, except that it fails if instructions differ from `instructions.tsv`.
+//! Everything but the load runs on one CPU: with separate CPUs for client and server, the time to
+//! wake each other dominates the figures, and that changes from run to run.
 //!
 //! Without `--bench`, which `cargo bench` passes, or with `--test` or `--quick` it only shows that
 //! it works.
@@ -42,34 +42,34 @@ use table::{Goal, Table};
 /// How much is run.
 struct Size {
     rounds: usize,
-    /// The part of a statement's operations that is done, as a divisor.
+    /// The divisor of a statement's operations.
     part: u64,
     /// Rows of l.i0 and of a load.
     inserted: u64,
     /// Of a window that is sampled once a second.
     seconds: u32,
-    /// Whether instructions are held against those that are written down.
+    /// Whether instructions are compared with the recorded ones.
     is_held: bool,
 }
 
 const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000, seconds: 10, is_held: true };
 const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000, seconds: 1, is_held: false };
 
-/// How many times fewer operations the run has that is subtracted, so that starting and connecting
-/// do not count.
+/// How many times fewer operations the subtracted run has; the subtraction removes starting and
+/// connecting.
 const BASELINE: u64 = 2_000;
-/// And the run under callgrind.
+/// The same for the run under callgrind.
 const COUNTED: u64 = 10;
-/// And the first of the two that memory and allocations are compared of.
+/// The same for the first of the two runs whose memory and allocations are compared.
 const GROWTH: u64 = 10;
 
-/// KiB that memory may grow by: histograms reserve their counters at the start and use them as
-/// times first occur.
+/// KiB by which memory may grow: histograms reserve their counters at the start and use them when a
+/// time first occurs.
 const MEMORY_SLACK: f64 = 256.0;
-/// Allocations per operation that are none: what grows with time grows seldom.
+/// Allocations per operation that count as none: structures that grow with time grow rarely.
 const ALLOCATION_SLACK: f64 = 0.1;
 
-/// The parts that are no statements.
+/// The parts that are not statements.
 const LOAD: &str = "load";
 const INSERTS: &str = "l.i0";
 const SAMPLING: &str = "sampling";
@@ -132,7 +132,7 @@ fn main() -> anyhow::Result<()> {
         println!("A smoke run: too short for its figures to mean anything.");
     }
     if !changed.is_empty() {
-        bail!("the client takes other instructions than before:\n{}", changed.join("\n"));
+        bail!("the client's instructions differ from the recorded ones:\n{}", changed.join("\n"));
     }
     Ok(())
 }
@@ -140,14 +140,14 @@ fn main() -> anyhow::Result<()> {
 /// Tables and their titles.
 type Tables = Vec<(&'static str, Table)>;
 
-/// Those of the names that are given, or all of them if none is.
+/// The given names, or all of them if none is given.
 fn chosen<'a>(all: impl Iterator<Item = &'a str> + Clone, given: &[Cow<str>]) -> Vec<&'a str> {
     let chosen: Vec<&str> =
         all.clone().filter(|name| given.iter().any(|given| given == name)).collect();
     if chosen.is_empty() { all.collect() } else { chosen }
 }
 
-/// A table for each statement, one for the Insert Benchmark, and one for looking.
+/// A table for each statement, one for the Insert Benchmark, and one for sampling.
 fn measure(
     running: &Running,
     clients: &[Client],
@@ -177,7 +177,7 @@ fn measure(
     Ok(tables)
 }
 
-/// What a statement costs each client.
+/// The cost of a statement for each client.
 fn compare(
     running: &Running,
     clients: &[Client],
@@ -188,7 +188,7 @@ fn compare(
     let socket = running.socket();
     let clients: Vec<&Client> =
         clients.iter().filter(|client| client.speaks(socket.dbms, statement)).collect();
-    // Of every run at least one.
+    // At least one of every run.
     let part = |times: u64| (statement.operations / size.part / times).max(1);
     let mut table = Table::new();
     let measured = rounds(&clients, statement, socket, size.rounds, &part)?;
@@ -200,7 +200,7 @@ fn compare(
     compare("CPU per operation, µs", |cost| cost.user + cost.system, 2, cpu);
     compare("  user, µs", |cost| cost.user, 2, None);
     compare("  system, µs", |cost| cost.system, 2, None);
-    // The client is to be woken once by an answer that comes in one piece.
+    // The client should wake once for a result that arrives in one piece.
     let woken = (statement.rows == (1..=1)).then_some(Goal::Own(1.05));
     compare("voluntary switches per operation", |cost| cost.voluntary, 3, woken);
     compare("involuntary switches per operation", |cost| cost.involuntary, 3, None);
@@ -234,7 +234,7 @@ fn compare(
     Ok(table)
 }
 
-/// All clients in turn, as often as there are rounds; another one begins each time.
+/// All clients in turn in each round, each time with another one first.
 fn rounds(
     clients: &[&Client],
     statement: &Statement,

@@ -1,5 +1,5 @@
-//! rqps as a client among the others: this program, started again, executes a statement the way
-//! rqps measures, with a crew, a recorder and histograms.
+//! rqps as one of the clients: this program, started again, executes a statement the way that rqps
+//! measures, with a crew, a recorder and histograms.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,30 +18,30 @@ use crate::server::{ROWS, Socket};
 use crate::statement::{self, Statement};
 use crate::subject;
 
-/// Tells this program to be the client. DBMS, socket, user, database, statement and the number of
+/// Makes this program the client. DBMS, socket, user, database, statement and the number of
 /// operations follow.
 pub(crate) const ARGUMENT: &str = "--be-the-client";
 
-/// Of the rows and of what is drawn.
+/// The seed of the rows and of random values.
 pub(crate) const SEED: u64 = 1;
 
-/// What the line that tells this process's memory begins with.
+/// The beginning of the line with this process's memory.
 const MEMORY: &str = "Anonymous:";
-/// And the line that tells how often it allocated.
+/// The beginning of the line with its allocations.
 const ALLOCATIONS: &str = "Allocations:";
 
-/// What rqps came to in a run.
+/// rqps's figures in a run.
 pub(crate) struct Footprint {
     /// KiB of memory.
     pub(crate) memory: f64,
     pub(crate) allocations: f64,
 }
 
-/// Does the operations, checks that they had their rows, and prints how much memory this process
-/// has come to and how often it allocated meanwhile.
+/// Runs the operations, checks their rows, and prints the memory of this process and the number of
+/// its allocations meanwhile.
 pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let [dbms, path, user, database, statement, operations] = arguments else {
-        bail!("{ARGUMENT} wants a DBMS, a socket, a user, a database, a statement and a number");
+        bail!("{ARGUMENT} needs a DBMS, a socket, a user, a database, a statement and a number");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let subject = subject::named(&text(dbms)).context("a DBMS")?;
@@ -58,7 +58,7 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let before = allocations::so_far();
     crew.run(&[order], &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     let allocations = allocations::so_far() - before;
-    // Everything recorded is still held.
+    // All records are still in memory.
     let memory = memory()?;
     let rows: u64 = crew.finish().iter().map(|tally| tally.rows).sum();
     let (fewest, most) = (statement.rows.start() * operations, statement.rows.end() * operations);
@@ -72,10 +72,10 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
 fn memory() -> anyhow::Result<u64> {
     let sizes = fs::read_to_string("/proc/self/smaps_rollup").context("cannot read /proc")?;
     let line = sizes.lines().find_map(|line| line.strip_prefix(MEMORY)?.strip_suffix("kB"));
-    Ok(line.context("the kernel does not tell the size of memory")?.trim().parse()?)
+    Ok(line.context("the kernel does not report the size of memory")?.trim().parse()?)
 }
 
-/// What the client came to in so many operations.
+/// The client's figures for a number of operations.
 pub(crate) fn footprint(
     own: &Client,
     statement: &Statement,
@@ -85,12 +85,12 @@ pub(crate) fn footprint(
     let output = process::run(own.command(statement, socket, operations))?.output;
     let told = |name: &str| -> anyhow::Result<f64> {
         let text = output.lines().find_map(|line| line.strip_prefix(name));
-        Ok(text.with_context(|| format!("the client did not tell '{name}'"))?.trim().parse()?)
+        Ok(text.with_context(|| format!("the client did not print '{name}'"))?.trim().parse()?)
     };
     Ok(Footprint { memory: told(MEMORY)?, allocations: told(ALLOCATIONS)? })
 }
 
-/// sysbench's tables, one of so many rows.
+/// sysbench's tables, one with this number of rows.
 pub(crate) fn plan(rows: u64) -> Microbenchmark {
     Microbenchmark {
         tables: 1,
@@ -101,7 +101,7 @@ pub(crate) fn plan(rows: u64) -> Microbenchmark {
         tests: Vec::new(),
         fair_writes: false,
         pause: Span(Duration::ZERO),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: false,
     }
 }

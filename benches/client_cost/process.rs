@@ -7,7 +7,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use anyhow::{Context, bail};
 
-/// What a process cost, whole or per operation.
+/// The cost of a process, in total or per operation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Cost {
     /// CPU in microseconds.
@@ -20,12 +20,12 @@ pub(crate) struct Cost {
 
 pub(crate) struct Ended {
     pub(crate) cost: Cost,
-    /// What it printed, on either stream.
+    /// Its output on both streams.
     pub(crate) output: String,
 }
 
 impl Cost {
-    /// The cost of each of the operations that this run did more than a shorter one.
+    /// The cost per operation of the operations that a shorter run did not have.
     pub(crate) fn per_operation(&self, shorter: &Cost, operations: u64) -> Cost {
         let each = |long: f64, short: f64| (long - short) / operations as f64;
         Cost {
@@ -37,9 +37,9 @@ impl Cost {
     }
 }
 
-/// Runs a command to its end. One that fails is an error that has what it printed.
+/// Runs a command to its end. A failure is an error with its output.
 pub(crate) fn run(mut command: Command) -> anyhow::Result<Ended> {
-    // A file takes all the output there is without a reader that would run beside the client.
+    // A file takes all output without a reader that would run beside the client.
     let mut file = tempfile::tempfile().context("no temporary file")?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let program = command.get_program().to_string_lossy().into_owned();

@@ -1,5 +1,5 @@
--- The statement of random-points as the suite publishes it; sysbench's own select_random_points
--- looks for values of k and returns whole rows. --points is the length of the list.
+-- The statement of random-points in the published suite; sysbench's own select_random_points
+-- searches for values of k and returns whole rows. --points is the length of the list.
 
 require("oltp_common")
 

@@ -1,5 +1,5 @@
-//! The floor under all clients: the point query in bytes that were made beforehand, sent to a bare
-//! socket, and its answer received. What a client costs beyond that is its own doing.
+//! The lower bound of all clients: the point query in prepared bytes, sent to a bare socket, and
+//! its result received. Cost beyond that is the client's own.
 
 use std::ffi::OsString;
 
@@ -11,23 +11,23 @@ use rustix::net::{RecvFlags, SendFlags, recv, send};
 use crate::server::ROWS;
 use crate::subject;
 
-/// Tells this program to be the bare socket. DBMS, socket, user, database, the number of operations
-/// and whether to poll follow.
+/// Makes this program the bare socket. DBMS, socket, user, database, the number of operations and
+/// whether to poll follow.
 pub(crate) const ARGUMENT: &str = "--be-a-socket";
 
-/// Requests that take turns, with keys from all over the table. More would fall out of the caches
-/// themselves; with fewer the server would find all its rows there, as it does for no other client.
+/// Requests in turn, with keys from the whole table. More requests would not fit in the caches;
+/// with fewer, the server would find all rows in the caches, unlike for the other clients.
 const CYCLE: u64 = 1024;
 
-/// The point query and its answer as they are on the wire.
+/// The point query and its result in the protocol.
 pub(crate) struct Exchange {
     /// Around the key: an execution of the statement that a connection prepared first.
     pub(crate) before_key: &'static [u8],
     pub(crate) key: fn(u64) -> [u8; 8],
     pub(crate) after_key: &'static [u8],
-    /// What an answer begins with that is no error.
+    /// The beginning of a result that is not an error.
     pub(crate) begin: &'static [u8],
-    /// What its last message begins with, and the length of that message.
+    /// The beginning of its last message, and the length of that message.
     pub(crate) last: (&'static [u8], usize),
 }
 
@@ -36,8 +36,8 @@ impl Exchange {
         [self.before_key, &(self.key)(key)[..], self.after_key].concat()
     }
 
-    /// Whether this is all of an answer with its row. Messages between the first and the last are
-    /// not looked at.
+    /// Whether this is a complete result with its row. Messages between the first and the last are
+    /// not checked.
     fn is_whole(&self, answer: &[u8]) -> bool {
         let (last, length) = self.last;
         let start = answer.len().checked_sub(length);
@@ -45,24 +45,24 @@ impl Exchange {
             && start.is_some_and(|start| answer[start..].starts_with(last))
     }
 
-    /// Whether what has come of an answer may become a whole one.
+    /// Whether a partial result may become a complete one.
     fn is_part(&self, answer: &[u8]) -> bool {
         answer.iter().zip(self.begin).all(|(byte, expected)| byte == expected)
     }
 }
 
-/// Does the operations. With `poll` it asks for readiness before it receives, as rqps and libpq do:
-/// one more system call, but the server's read of the request then does not wake the client for
-/// nothing. Which of the two is cheaper is for the kernel to say.
+/// Runs the operations. With `poll` it checks for readiness before it receives, like rqps and
+/// libpq: one more system call, but the server's read of the request then does not wake the client
+/// for nothing. Which of the two costs less depends on the kernel.
 pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let [dbms, path, user, database, operations, polls] = arguments else {
-        bail!("{ARGUMENT} wants a DBMS, a socket, a user, a database, a number, true or false");
+        bail!("{ARGUMENT} needs a DBMS, a socket, a user, a database, a number, true or false");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let subject = subject::named(&text(dbms)).context("a DBMS")?;
     let (operations, polls): (usize, bool) = (text(operations).parse()?, text(polls).parse()?);
 
-    // rqps's own client logs in and prepares. On MySQL the first execution tells the key's type,
+    // rqps's own client logs in and prepares. On MySQL the first execution sends the key's type,
     // and later ones rely on it.
     let mut connection = subject.target_at(path, user, database).connect()?;
     let sql = format!("SELECT c FROM sbtest1 WHERE id={}", subject.dialect.placeholder(1));

@@ -1,20 +1,20 @@
-//! Instructions as they were when they were last written down: `instructions.tsv`. They do not
-//! jitter, so a change of more than a hundredth is one of the code.
+//! Instructions at their last recording: `instructions.tsv`. They do not vary, so a change of more
+//! than a hundredth comes from the code.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// What they may differ by, as a share.
+/// The allowed difference, as a share.
 const MOST: f64 = 0.01;
 
 fn file() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/client_cost/instructions.tsv")
 }
 
-/// How a count differs from the recorded one by more than it may; none if it does not. With
-/// `UPDATE_EXPECT=1` it is written down instead.
+/// The difference of a count from the recorded one, if it is larger than allowed. With
+/// `UPDATE_EXPECT=1` it is recorded instead.
 pub(crate) fn differs(dbms: &str, statement: &str, count: f64) -> anyhow::Result<Option<String>> {
     let file = file();
     let text =
@@ -24,7 +24,7 @@ pub(crate) fn differs(dbms: &str, statement: &str, count: f64) -> anyhow::Result
         let mut lines: Vec<String> =
             text.lines().filter(|line| !line.starts_with(&begin)).map(str::to_string).collect();
         lines.push(format!("{begin}{count:.0}"));
-        // Remarks stay on top.
+        // Comments stay on top.
         lines.sort_by_key(|line| (!line.starts_with('#'), line.clone()));
         fs::write(&file, lines.join("\n") + "\n")?;
         return Ok(None);

@@ -1,5 +1,5 @@
-//! What looking costs: rqps's own CPU for reading the counters of the machine and of the DBMS once
-//! a second, and the server's for answering. Once a second and not in a row, which would find
+//! The cost of sampling: rqps's CPU for reading the counters of the machine and of the DBMS once a
+//! second, and the server's CPU for answering. Once a second and not in a row, which would find
 //! everything in the caches.
 
 use std::collections::BTreeMap;
@@ -17,12 +17,12 @@ use crate::clients::Kind;
 use crate::server::Running;
 use crate::table::{Goal, Table};
 
-/// The most that rqps may need, in percent of a core.
+/// The limit of rqps's CPU, in percent of a core.
 const GOAL: f64 = 0.5;
 
 type Look = fn(&mut Eyes) -> Result<(), DbmsError>;
 
-/// What is looked at. All that the DBMS counts is read at the edges of a window only.
+/// The kinds of samples. All counters of the DBMS are read only at the edges of a window.
 const LOOKS: [(&str, Look); 3] = [
     ("the machine", Eyes::see_machine),
     ("the machine and a few counters of the DBMS (whole runs)", Eyes::see_few),
@@ -35,7 +35,7 @@ struct Percent {
     server: f64,
 }
 
-/// The looks in turn, each of them in a window of its own.
+/// The kinds of samples in turn, each in a window of its own.
 pub(crate) fn measure(running: &Running, size: &Size) -> anyhow::Result<Table> {
     let mut eyes = Eyes::on(running)?;
     let mut costs: [Vec<Percent>; LOOKS.len()] = Default::default();
@@ -58,7 +58,7 @@ pub(crate) fn measure(running: &Running, size: &Size) -> anyhow::Result<Table> {
     Ok(table)
 }
 
-/// As a measured window looks: each reading is held against the one before it.
+/// Samples like a measured window: each reading is compared with the one before.
 struct Eyes {
     observer: Observer,
     meter: EngineMeter,
@@ -101,7 +101,7 @@ impl Eyes {
         self.counted = now;
     }
 
-    /// Looks once a second for so many seconds.
+    /// Samples once a second for this many seconds.
     fn window(&mut self, seconds: u32, look: Look) -> anyhow::Result<Percent> {
         let server = self.server_cpu()?;
         let (begun, own) = (Instant::now(), own_cpu());
@@ -116,7 +116,7 @@ impl Eyes {
         Ok(Percent { own: percent(own), server: percent(server) })
     }
 
-    /// Seconds: exact where a control group can be made, else in ticks of 10 ms.
+    /// Seconds: exact where a control group can be created, else in ticks of 10 ms.
     fn server_cpu(&mut self) -> anyhow::Result<f64> {
         let micros = self.observer.read().sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]);
         Ok(micros.context("the server's CPU cannot be read")? as f64 / 1e6)

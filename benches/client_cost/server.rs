@@ -1,4 +1,4 @@
-//! The server that all clients ask, and the table they read.
+//! The server of all clients, and the table that they read.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ use crate::subject::Subject;
 /// Rows of `sbtest1`.
 pub(crate) const ROWS: u64 = 100_000;
 
-/// What a client must be told to find the server.
+/// The address and login of the server for a client.
 #[derive(Clone, Debug)]
 pub(crate) struct Socket {
     pub(crate) dbms: Dbms,
@@ -28,8 +28,7 @@ pub(crate) struct Socket {
 }
 
 impl Socket {
-    /// The directory and the port in the name of Postgres's socket, by which its own clients are
-    /// told it.
+    /// The directory and the port in the name of Postgres's socket, which its own clients need.
     pub(crate) fn directory_and_port(&self) -> Option<(&Path, &str)> {
         Some((self.path.parent()?, self.path.extension()?.to_str()?))
     }
@@ -40,7 +39,7 @@ pub(crate) struct Running {
     subject: &'static Subject,
     server: Box<dyn Server>,
     socket: Socket,
-    /// Holds the data directory and the log.
+    /// Contains the data directory and the log.
     directory: PathBuf,
 }
 
@@ -87,7 +86,7 @@ impl Running {
         self.subject
     }
 
-    /// Makes `sbtest1`.
+    /// Creates `sbtest1`.
     pub(crate) fn fill(&self) -> anyhow::Result<()> {
         let plan = plan(ROWS);
         let benchmark = Benchmark::new(self.target(), self.subject.dialect, &plan, SEED);
@@ -96,7 +95,7 @@ impl Running {
         self.settle()
     }
 
-    /// Has the server do now what it would do later on its own.
+    /// Makes the server do pending work now that it would do later.
     pub(crate) fn settle(&self) -> anyhow::Result<()> {
         let mut connection = self.target().connect()?;
         for sql in self.subject.settle {
@@ -114,7 +113,7 @@ impl Running {
     }
 }
 
-/// Does work to its end.
+/// Runs work to its end.
 pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
@@ -123,8 +122,8 @@ pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Binds this process, and with it those it starts, to the last CPU that it may use: the first is
-/// where interrupts tend to go.
+/// Binds this process, and with it its children, to the last CPU that it may use: the first one
+/// tends to handle interrupts.
 pub(crate) fn pin_to_one_cpu() -> anyhow::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let last = (0..CpuSet::MAX_CPU).rev().find(|&cpu| allowed.is_set(cpu));

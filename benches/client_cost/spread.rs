@@ -1,4 +1,4 @@
-//! What several rounds say together.
+//! Summaries of several rounds.
 
 /// Median, lowest and highest of some figures.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +20,8 @@ impl Spread {
         Spread { median, low: sorted[0], high: sorted[count - 1], count }
     }
 
-    /// One by one, the figures of one client to those of another; none where the other has zeroes.
+    /// The ratios of the figures of one client to those of another; none where the other has
+    /// zeroes.
     pub(crate) fn of_ratios(one: &[f64], other: &[f64]) -> Option<Self> {
         let ratios: Vec<f64> = one.iter().zip(other).map(|(one, other)| one / other).collect();
         ratios.iter().all(|ratio| ratio.is_finite()).then(|| Spread::of(&ratios))

@@ -1,4 +1,4 @@
-//! What clients are compared on: tests of the microbenchmarks, a row each.
+//! The statements that clients are compared on: tests of the microbenchmarks, one row each.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use rqps_plan::Dbms;
 
 /// A test, the same for all clients.
 pub(crate) struct Statement {
-    /// As rqps calls the test.
+    /// rqps's name of the test.
     pub(crate) name: &'static str,
     /// Rows that one operation returns or changes.
     pub(crate) rows: RangeInclusive<u64>,
@@ -15,13 +15,13 @@ pub(crate) struct Statement {
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
     pub(crate) pgbench: Option<&'static str>,
-    /// Whether subjects have the bytes of it for a bare socket.
+    /// Whether subjects have its bytes for a bare socket.
     pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
-    /// The most that rqps's CPU may be, as a part of sysbench's.
+    /// The limit of rqps's CPU, as a part of sysbench's.
     pub(crate) cpu: f64,
-    /// The most user-space instructions per operation; as many as sysbench's where none is said.
+    /// The limit of user-space instructions per operation; those of sysbench if none is given.
     pub(crate) instructions: &'static [(Dbms, f64)],
 }
 

@@ -1,4 +1,4 @@
-//! The DBMSs that clients are compared on, a row each.
+//! The DBMSs that clients are compared on, one row each.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -11,15 +11,14 @@ use crate::raw::Exchange;
 
 pub(crate) struct Subject {
     pub(crate) dbms: Dbms,
-    /// The build, as rqps is told it.
+    /// The build, as a contender of rqps.
     pub(crate) contender: &'static str,
     pub(crate) dialect: Dialect,
-    /// Where a login of this DBMS leads.
+    /// The target of a login to this DBMS.
     pub(crate) target: fn(Login) -> Target,
-    /// Has the server know `sbtest1` and write what it has in memory, so that it does not do so
-    /// later.
+    /// Makes the server analyze `sbtest1` and flush its memory, so that it does not do so later.
     pub(crate) settle: &'static [&'static str],
-    /// As rqps sends it: key and answer binary.
+    /// In the form that rqps sends: key and result binary.
     pub(crate) point_query: Exchange,
 }
 
@@ -55,7 +54,7 @@ pub(crate) static SUBJECTS: [Subject; 2] = [
             after_key: b"",
             // One column,
             begin: b"\x01\0\0\x01\x01",
-            // and behind its description and one row the end, which is the fourth packet.
+            // and after its description and one row the end, which is the fourth packet.
             last: (b"\x07\0\0\x04\xfe", 11),
         },
     },

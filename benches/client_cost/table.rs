@@ -1,4 +1,4 @@
-//! The table that the benchmark ends with.
+//! The table at the end of the benchmark.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use comfy_table::presets::NOTHING;
 use crate::clients::Kind;
 use crate::spread::Spread;
 
-/// What rqps's figure must not exceed.
+/// The limit of rqps's figure.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     Own(f64),
@@ -25,7 +25,7 @@ impl Table {
         Table(table)
     }
 
-    /// A measure of all clients, a row and as many figures as rounds each.
+    /// A measure of all clients, each with a row and one figure per round.
     pub(crate) fn compare(
         &mut self,
         measure: &str,

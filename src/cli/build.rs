@@ -1,4 +1,4 @@
-//! `rqps dbms build`: builds from source, ahead of time.
+//! `rqps dbms build`: builds from source in advance.
 
 use std::path::PathBuf;
 
@@ -15,28 +15,30 @@ use super::progress::{Fetching, clock};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// What to build: postgres@17.6, or several: 'postgres@{15.18,18.6}'.
+    /// Releases to build: postgres@17.6, or several as in 'postgres@{15.18,18.6}'.
     #[arg(value_name = "CONTENDER", required = true)]
     contenders: Vec<Sweep>,
-    /// Flags for the compiler in place of the recipe's, such as '-O3 -march=native'.
+    /// Use these compiler flags instead of the recipe's, such as '-O3 -march=native'.
     #[arg(long, value_name = "FLAGS", allow_hyphen_values = true)]
     flags: Option<String>,
-    /// The C compiler [default: the recipe's, gcc].
+    /// C compiler [default: the recipe's, gcc].
     #[arg(long, value_name = "PROGRAM")]
     cc: Option<String>,
-    /// Optimise when linking.
+    /// Use link-time optimisation.
     #[arg(long)]
     lto: bool,
-    /// Build what is there: a tarball, a folder of tarballs, or a folder with sources.
+    /// Build from a tarball, a folder of tarballs, or a folder with sources.
     #[arg(long, value_name = "FILE|DIR")]
     source: Option<PathBuf>,
-    /// Call the build postgres@src-17.6+NAME [default: after the flags that are special about it].
+    /// Name the build postgres@src-17.6+NAME
+    ///
+    /// [default: named after the flags that differ from the recipe's]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
-    /// End a build that takes longer.
+    /// Stop a build that takes longer than this.
     #[arg(long, value_name = "TIME", default_value_t = Span(source::BUILD_LIMIT))]
     build_limit: Span,
-    /// Try again what failed before.
+    /// Repeat builds that failed before.
     #[arg(long)]
     retry: bool,
 }
@@ -44,7 +46,7 @@ pub(crate) struct Arguments {
 /// Builds each, and prints the contender to use.
 pub(super) fn run(home: &Home, cancel: &Cancel, arguments: &Arguments) -> anyhow::Result<Exit> {
     let contenders: Vec<&Contender> = arguments.contenders.iter().flat_map(|one| &one.0).collect();
-    // Before the first, which takes minutes.
+    // Checked before the first build, which takes minutes.
     let wanted: Vec<&str> =
         contenders.iter().map(|contender| version(contender)).collect::<Result<_, _>>()?;
     for (contender, version) in contenders.into_iter().zip(wanted) {
@@ -84,15 +86,14 @@ fn version(contender: &Contender) -> anyhow::Result<&str> {
             match version.split_once('+') {
                 None => Ok(version),
                 Some((version, variant)) => bail!(
-                    "what is special about a build is said by flags: write {}@{version}, and what '{variant}' \
-                 stands for as --cc, --flags and --lto, or as --name",
+                    "cannot build '{variant}' by its name. Write {}@{version}, and what '{variant}' stands \
+                     for as --cc, --flags, --lto or --name",
                     contender.dbms
                 ),
             }
         }
         _ => bail!(
-            "'{contender}' names no version that could be built: write {0}@<version>, as in \
-             postgres@17.6",
+            "'{contender}' names no version to build. Write {0}@<version>, as in postgres@17.6",
             contender.dbms
         ),
     }
@@ -104,6 +105,6 @@ fn described(build: &Installed, is_new: bool) -> String {
     };
     let lto = if *lto { ", link-time optimisation" } else { "" };
     let took = clock(std::time::Duration::from_secs_f64(*seconds));
-    let took = if is_new { format!("took {took}") } else { format!("was built before, in {took}") };
+    let took = if is_new { format!("built in {took}") } else { format!("built before, in {took}") };
     format!("{took}: {flags}{lto}, {compiler}, in {}", build.root.display())
 }

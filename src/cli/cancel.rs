@@ -1,4 +1,4 @@
-//! Ctrl-C: once to end in an orderly way, twice to end at once.
+//! Ctrl-C: once to end in an orderly way, twice to end immediately.
 
 use std::fs;
 
@@ -6,11 +6,11 @@ use rqps_system::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
-/// Listens from now on. The second signal ends the process, and with it the servers, which the
-/// kernel tells of their parent's death.
+/// Listens from now on. The second signal ends the process, and with it the servers: the kernel
+/// signals them when their parent dies.
 pub(crate) fn listen() -> std::io::Result<Cancel> {
     let cancel = Cancel::default();
-    // What a script starts in the background ignores SIGINT, and is interrupted all the same.
+    // A script starts background processes with SIGINT ignored; they are interrupted all the same.
     let signals = [SIGINT, SIGTERM, SIGHUP];
     for signal in signals.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP)) {
         // Order matters: at the first signal the flag is not set yet.
@@ -20,7 +20,7 @@ pub(crate) fn listen() -> std::io::Result<Cancel> {
     Ok(cancel)
 }
 
-/// Whether whoever started this process wants it to go on at a signal, as `nohup` does
+/// Whether the parent wants this process to continue at a signal, as `nohup` does
 /// (proc_pid_status(5), SigIgn).
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `rqps dbms clean`: what rqps has left on a server that it did not start, shown and removed.
+//! `rqps dbms clean`: shows and removes what rqps left in a remote server.
 
 use std::path::{Path, PathBuf};
 
@@ -15,13 +15,13 @@ use super::output;
 pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit> {
     let Some(server) = Guesthouse::at(contender, cancel)? else {
         bail!(
-            "'{contender}' is not the URL of a server: what rqps makes for servers of its own is \
-             removed by rqps dbms prune"
+            "'{contender}' is not the URL of a server. To remove the data of servers that rqps \
+             started, use rqps dbms prune"
         );
     };
     let needs = Needs { is_table, ..Needs::default() };
     let Some(left) = server.leftovers(needs)? else {
-        output::note(&format!("nothing of rqps is on {contender}"));
+        output::note(&format!("rqps has left nothing in {contender}"));
         return Ok(Exit::Done);
     };
     if !left.tables.is_empty() {
@@ -33,11 +33,11 @@ pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit
     }
     server.clean()?;
     let since = if left.since.is_empty() { "an unknown time" } else { &left.since };
-    output::note(&format!("removed {}, made at {since}", left.place));
+    output::note(&format!("removed {}, created at {since}", left.place));
     Ok(Exit::Done)
 }
 
-/// What a folder of data directories, or one of them, stands for on servers.
+/// What a folder of data directories, or one of them, refers to in remote servers.
 pub(super) fn left_by(folder: &Path) -> Vec<Left> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let below = entries.map(|entry| entry.path());

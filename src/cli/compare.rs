@@ -1,4 +1,4 @@
-//! `rqps compare`: who is slower than the base, by how much, and why.
+//! `rqps compare`: compares builds or configs with a baseline.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -17,19 +17,19 @@ use super::contenders::Contenders;
 use super::exit::Exit;
 use super::method;
 use super::report;
-use super::session::{self, Session};
+use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, Session};
 
 pub(crate) const VERB: &str = "compare";
 
-/// What somebody who names no tests is willing to wait.
+/// The budget if no workload is named.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 /// Shorter than this, a median over slices is no better than one of them.
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
-/// A budget is cut into so many rounds.
+/// The number of rounds that a budget is divided by.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
-/// … and into so many more where some tests are measured again.
+/// … and what fresh rounds of some tests add to it.
 const ROUNDS_TO_CONFIRM: f64 = 4.0;
-/// What of a budget is measured: the rest is for loading, starting and warming up.
+/// The measured share of a budget: the rest is for loading, starting and warming up.
 const MEASURED_SHARE: f64 = 0.6;
 
 #[derive(Args)]
@@ -39,85 +39,115 @@ pub(crate) struct Arguments {
     #[arg(
         long,
         value_name = "WORKLOAD",
-        help = format!("What is run: {} [default: ten tests that read]", Wanted::about())
+        help_heading = MEASURE,
+        help = "Workload: micro:TEST,… or ibench [default: ten read tests]",
+        long_help = format!(
+            "Workload: micro:TEST,… or ibench [default: ten read tests]\n\n{}.",
+            Wanted::about()
+        )
     )]
     workload: Option<Wanted>,
-    /// Tables of the microbenchmarks [default: 1].
-    #[arg(long)]
+    /// Number of tables (microbenchmarks) [default: 1].
+    #[arg(long, value_name = "N", help_heading = MEASURE)]
     tables: Option<u32>,
-    /// Rows of each table; of the Insert Benchmark, those that each client loads.
-    #[arg(long, default_value = "100K")]
+    /// Rows per table; in the Insert Benchmark, per client.
+    #[arg(long, help_heading = MEASURE, default_value = "100K")]
     rows: Count,
-    /// Rows that each client of the Insert Benchmark inserts in l.i1 and l.i2
-    /// [default: 40 % and 10 % of --rows].
-    #[arg(long, value_name = "L1,L2", value_delimiter = ',')]
+    /// Rows that each client inserts in l.i1 and l.i2 (Insert Benchmark)
+    ///
+    /// [default: 40 % and 10 % of --rows]
+    #[arg(long, value_name = "L1,L2", help_heading = MEASURE, value_delimiter = ',')]
     writes: Option<Vec<Count>>,
-    /// Clients, each with a connection to every contender.
-    #[arg(long, default_value_t = 1)]
+    /// Number of clients, each connected to every contender.
+    #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
-    /// How long each contender is measured for each test in each round; of the Insert Benchmark,
-    /// each read-write step [default: 2, or what fits into --budget].
-    #[arg(long, value_name = "SECONDS")]
+    /// Measured time of each test, per contender and round
+    ///
+    /// In the Insert Benchmark it is the length of each read-write step.
+    ///
+    /// [default: 2, or what fits into --budget]
+    #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
-    /// Rounds at most: in each all servers are started anew.
-    #[arg(long, default_value_t = 12)]
+    /// Maximum number of rounds; each restarts all servers.
+    #[arg(long, value_name = "N", help_heading = PRECISION, default_value_t = 12)]
     rounds: u32,
-    /// After those rounds, measure what looks different in fresh ones, which alone decide: no
-    /// verdict rests on rounds that it was chosen by [default: 10, with this flag].
+    /// Re-measure apparent changes in fresh rounds; only these decide
+    ///
+    /// No verdict then depends on the rounds that selected its test. --confirm alone allows 10
+    /// fresh rounds.
     #[arg(
         long,
-        value_name = "ROUNDS",
+        value_name = "N",
+        help_heading = PRECISION,
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "10"
     )]
     confirm: Option<u32>,
-    /// No round begins that would not end within this time, data loading included
-    /// [default: 10m for the ten tests, else none].
-    #[arg(long, value_name = "TIME")]
+    /// Start no round that would exceed this time, loading included
+    ///
+    /// [default: 10m if no --workload is given, else none]
+    #[arg(long, value_name = "TIME", help_heading = PRECISION)]
     budget: Option<Span>,
-    /// A test needs no more rounds when its 95 % interval reaches no further than this to either
-    /// side of the estimate.
-    #[arg(long, value_name = "PERCENT", default_value = "0.5%")]
+    /// Stop a test once its 95 % interval is within ± this.
+    #[arg(long, value_name = "PERCENT", help_heading = PRECISION, default_value = "0.5%")]
     precision: Percent,
-    /// What is not worth talking about [default: 2% for reads, 3% for writes, 5% with --io-bound].
-    #[arg(long, value_name = "PERCENT")]
+    /// Smallest change that matters
+    ///
+    /// A significant change below it is a "small regression" or a "small improvement".
+    ///
+    /// [default: 2% for reads, 3% for writes, 5% with --io-bound]
+    #[arg(long, value_name = "PERCENT", help_heading = PRECISION)]
     margin: Option<Percent>,
-    /// The base takes part only once. Then nothing shows how much a build differs from itself.
-    #[arg(long)]
-    no_twin: bool,
-    /// How contenders take turns: slices of some milliseconds, or whole runs [default: slices for
-    /// the microbenchmarks unless rqps selftest found them unfit here; runs with --io-bound and for
-    /// the Insert Benchmark].
-    #[arg(long)]
+    /// Do not measure the baseline twice
+    ///
+    /// The second measurement is the A/A control. Without it, nothing shows how much a build
+    /// differs from itself on this machine, and no test is marked invalid because of that.
+    #[arg(long, help_heading = PRECISION)]
+    no_control: bool,
+    /// Measure by slices (turns of some milliseconds) or by whole runs
+    ///
+    /// [default: slices for the microbenchmarks, unless rqps selftest found them unfit on this
+    /// machine; runs with --io-bound and for the Insert Benchmark]
+    #[arg(long, value_name = "slices|runs", help_heading = PRECISION)]
     method: Option<Method>,
-    /// The measured part of a slice [default: 10ms].
-    #[arg(long, value_name = "TIME")]
+    /// Measured part of a slice [default: 10ms].
+    #[arg(long, value_name = "TIME", help_heading = PRECISION)]
     slice: Option<Span>,
-    /// How often each contender loads the tables of the microbenchmarks; rounds take turns with the
-    /// loads, and intervals are about these [default: anew for each round; 2 with --io-bound].
-    #[arg(long)]
+    /// Number of times that each contender loads its tables
+    ///
+    /// Rounds take turns with these loads, and intervals hold for these loads only. This is for the
+    /// microbenchmarks only.
+    ///
+    /// [default: once for each round; 2 with --io-bound]
+    #[arg(long, value_name = "N", help_heading = PRECISION)]
     loads: Option<u32>,
-    /// Count what was measured while the machine was busy with something else.
-    #[arg(long)]
+    /// Keep measurements taken on a busy machine
+    ///
+    /// Otherwise guards discard them, and they are repeated.
+    #[arg(long, help_heading = MACHINE)]
     no_guards: bool,
-    /// Do not check the data: the check reads whole tables, which takes long of data larger than
-    /// memory.
-    #[arg(long)]
+    /// Do not check the data
+    ///
+    /// The check reads whole tables, which takes long if they are larger than memory.
+    #[arg(long, help_heading = MEASURE)]
     no_check: bool,
-    /// Do not measure the base, but take its whole runs from an earlier comparison in this
-    /// directory: with --method runs, on this machine, of the same plan, build and settings. They
-    /// were not interleaved with the contenders', so intervals are wider by what the machine may
-    /// have drifted.
-    #[arg(long, value_name = "RUN")]
-    base_from: Option<PathBuf>,
-    /// Profile the servers with perf once there are verdicts: the tests that have changed, all, or
-    /// some by name. Each takes eight runs of --secs more, and is not part of --budget.
-    #[arg(long, value_name = "changed|all|TEST,…", num_args = 0..=1, require_equals = true,
-        default_missing_value = "changed")]
+    /// Take the baseline from an earlier comparison; do not measure it
+    ///
+    /// That run must have been made by --method runs, on this machine, with the same plan, build
+    /// and settings. Its baseline was not interleaved with these contenders, so intervals are wider
+    /// by the possible drift of the machine.
+    #[arg(long, value_name = "RUN", help_heading = MEASURE)]
+    baseline_from: Option<PathBuf>,
+    /// Profile the servers with perf after the verdicts
+    ///
+    /// Profiles the changed tests (--profile), all (--profile=all), or some (--profile=TEST,…).
+    /// Each test takes eight more runs of --secs, which are not part of --budget.
+    #[arg(long, value_name = "TEST,…", help_heading = MEASURE, num_args = 0..=1,
+        require_equals = true, default_missing_value = "changed")]
     profile: Option<ToProfile>,
-    /// Write the verdicts as JUnit XML, too.
-    #[arg(long, value_name = "FILE")]
+    /// Also write the verdicts as JUnit XML.
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     junit: Option<PathBuf>,
     #[command(flatten)]
     session: Session,
@@ -164,7 +194,7 @@ impl FromStr for Percent {
         let number = text.trim_end_matches('%').trim().parse::<f64>();
         number
             .map(|percent| Percent(percent / 100.0))
-            .map_err(|_| format!("'{text}' is not a percentage: write 0.5% or 2%"))
+            .map_err(|_| format!("'{text}' is not a percentage. Write 0.5% or 2%"))
     }
 }
 
@@ -187,14 +217,14 @@ impl Arguments {
             }
         }
         if self.slice.is_some() && !comparison.uses(Method::Slices) {
-            bail!("--slice is for --method slices: whole runs have none");
+            bail!("--slice needs --method slices: whole runs have no slices. Drop --slice");
         }
         comparison.slice = self.slice.unwrap_or(comparison.slice);
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
         let loads = match (self.loads, comparison.loads, cache) {
-            // A load of more data than memory is no small thing.
+            // Loading more data than memory holds takes long.
             (None, None, Some(Cache::IoBound)) => Some(2),
             (wanted, default, _) => wanted.or(default),
         };
@@ -202,7 +232,7 @@ impl Arguments {
         comparison.budget = self.budget();
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);
-        comparison.twin = !self.no_twin;
+        comparison.control = !self.no_control;
         comparison.guards = !self.no_guards;
         let profiled = |profile: &ToProfile| profile.profiled(&wanted);
         comparison.profile = self.profile.as_ref().map(profiled).transpose()?;
@@ -214,8 +244,8 @@ impl Arguments {
             design: Design::Comparison(comparison),
         };
         plan.validate()?;
-        if let Some(path) = &self.base_from {
-            stored_base(path, &mut plan)?;
+        if let Some(path) = &self.baseline_from {
+            stored_baseline(path, &mut plan)?;
         }
         Ok(plan)
     }
@@ -228,12 +258,12 @@ impl Arguments {
     /// The time per test and contender with which eight rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
         let Some(budget) = self.budget() else { return Asked::SECS };
-        let contestants = self.contenders.all().len() + usize::from(!self.no_twin);
-        // Fresh rounds are of few tests, if of any.
+        let arms = self.contenders.all().len() + usize::from(!self.no_control);
+        // Fresh rounds have few tests, if any.
         let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };
-        let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * contestants as f64;
+        let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * arms as f64;
         let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, Asked::SECS.0);
-        // Commands that repeat it have no more digits than a reader wants to see.
+        // Commands that repeat it stay short.
         let hundredths = (fitting.as_millis() / 10) as u64;
         Span(Duration::from_millis(10 * hundredths))
     }
@@ -254,15 +284,15 @@ impl Arguments {
     }
 }
 
-/// Lets a base that was measured earlier stand for the plan's, for as many rounds as it has.
-fn stored_base(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
+/// Takes an earlier baseline in place of the plan's, for as many rounds as it has.
+fn stored_baseline(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
     if let Some(comparison) = plan.comparison() {
         comparison.validate_stored_base().map_err(PlanError::from)?;
     }
-    let (stored, rounds) = rqps_lab::stored_base(&home, path, plan)?;
+    let (stored, rounds) = rqps_lab::stored_baseline(&home, path, plan)?;
     if let Some(comparison) = plan.comparison_mut() {
-        comparison.base_from = Some(Box::new(stored));
+        comparison.baseline_from = Some(Box::new(stored));
         comparison.rounds = comparison.rounds.min(rounds);
     }
     Ok(plan.validate()?)
@@ -272,7 +302,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, .. } = arguments;
     if let Some(path) = junit {
         match path.parent().filter(|folder| session.makes(VERB, folder)) {
-            // It is made with the run directory.
+            // It is created with the run directory.
             Some(folder) => refuse_unwritable(folder)?,
             None => refuse_unwritable_file(path)?,
         }

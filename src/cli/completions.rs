@@ -1,4 +1,4 @@
-//! `rqps completions`: what a shell needs to complete rqps's verbs and flags.
+//! `rqps completions`: prints completions of verbs and flags for a shell.
 
 use clap::{Args, Command};
 use clap_complete::Shell;
@@ -8,11 +8,12 @@ use super::output;
 
 #[derive(Args)]
 #[command(after_help = "\
-Where shells look for what is printed:
+Where shells look for completions:
   bash  ~/.local/share/bash-completion/completions/rqps
   zsh   _rqps in a directory of $fpath
   fish  ~/.config/fish/completions/rqps.fish")]
 pub(crate) struct Arguments {
+    /// Shell that the completions are for.
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `rqps dbms configs`: which there are, and what one of them sets.
+//! `rqps dbms configs`: lists configs, or prints one of them.
 
 use anyhow::bail;
 use rqps_dbms::{NamedConfig, all_configs, configs, resolved};
@@ -8,7 +8,7 @@ use super::dbms::table;
 use super::exit::Exit;
 use super::output;
 
-/// Those who have configs, in the order in which they are listed.
+/// The families that have configs, in the order of the list.
 pub(super) fn families() -> Vec<&'static str> {
     let mut families: Vec<&str> = all_configs().map(|config| config.family).collect();
     families.dedup();
@@ -37,14 +37,15 @@ pub(super) fn run(which: Option<&str>) -> anyhow::Result<Exit> {
             names.sort_unstable();
             names.dedup();
             let hint = suggestion(which, dbms.into_iter().chain(names));
-            bail!("no DBMS and no config is called '{which}': {hint}");
+            bail!("unknown DBMS or config '{which}': {hint}");
         }
         Err(error) => return Err(error.into()),
     };
     if contender.config.is_none() {
         return list(configs(contender.dbms, contender.engine.as_deref()));
     }
-    let head = format!("# {contender} on this machine; ? is for the builds that know it");
+    let head =
+        format!("# {contender} on this machine; ? marks settings that some builds do not have");
     let lines: Vec<String> = std::iter::once(head).chain(resolved(&contender)?).collect();
     output::print(&(lines.join("\n") + "\n"))?;
     Ok(Exit::Done)

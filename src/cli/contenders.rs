@@ -1,4 +1,4 @@
-//! Whom to measure, as every verb that measures has it; and what of it others may see.
+//! The contenders, an argument of every measuring verb; and how their passwords are hidden.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions};
@@ -12,8 +12,10 @@ use rqps_plan::{Contender, Sweep};
 
 #[derive(Args)]
 pub(crate) struct Contenders {
-    /// Whom to measure; the others are relative to the first. Braces stand for several:
-    /// 'postgres@{17.6,18.0}:x10{a,b}'.
+    /// Contenders; the first is the baseline
+    ///
+    /// Braces expand to several, as in 'postgres@{17.6,18.0}:x10{a,b}'. See rqps --help for all
+    /// forms.
     #[arg(value_name = "CONTENDER", required_unless_present = "resume")]
     contenders: Vec<Sweep>,
 }
@@ -27,7 +29,7 @@ impl Contenders {
 
 /// Overwrites the passwords of URLs where every user of the machine sees the arguments of processes
 /// (`ps`, `/proc/PID/cmdline`). To be called after the arguments were copied and before other
-/// threads could read them. Says on stderr what to do where that cannot be done.
+/// threads could read them. If that fails, a note on stderr says what to do.
 pub(crate) fn hide_passwords(arguments: &[OsString]) {
     let secrets: Vec<Vec<Range<usize>>> =
         arguments.iter().map(|argument| secrets(argument)).collect();
@@ -36,14 +38,14 @@ pub(crate) fn hide_passwords(arguments: &[OsString]) {
     }
     if overwrite(arguments, &secrets).is_err() {
         super::output::note(
-            "warning: other users of this machine can see the password among the arguments of \
-             this process: put it into PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf",
+            "warning: other users of this machine can see the password in the arguments of this \
+             process. Put it into PGPASSWORD, ~/.pgpass, MYSQL_PWD or ~/.my.cnf",
         );
     }
 }
 
 /// The parts of an argument that are, or may be, a password: between the first colon and the last
-/// `@` behind a scheme, and what a parameter with `pass` in its name says.
+/// `@` behind a scheme, and the value of a parameter with `pass` in its name.
 fn secrets(argument: &OsStr) -> Vec<Range<usize>> {
     let bytes = argument.as_bytes();
     let Some(scheme) = bytes.windows(3).position(|window| window == b"://") else {
@@ -64,7 +66,7 @@ fn secrets(argument: &OsStr) -> Vec<Range<usize>> {
     for pair in rest[query..].split(|byte| *byte == b'&') {
         let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default();
         let is_pass = name.to_ascii_lowercase().windows(4).any(|window| window == b"pass");
-        // An encoded name is no parameter's; what was meant by it is not known.
+        // No parameter has an encoded name, so its value may be a password.
         let is_secret = is_pass || name.contains(&b'%');
         if is_secret && name.len() < pair.len() {
             found.push(from + name.len() + 1..from + pair.len());

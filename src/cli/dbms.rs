@@ -1,4 +1,4 @@
-//! `rqps dbms`: the builds in the store, and servers to look around in.
+//! `rqps dbms`: the builds in the store, and servers for interactive use.
 
 use std::fs;
 use std::io::{BufRead, IsTerminal};
@@ -23,63 +23,75 @@ use super::output;
 use super::progress::Fetching;
 use super::session::SELFTEST;
 
-/// What the data directories of shells are called, before a process id.
+/// The names of data directories of shells begin with this; a process id follows.
 const SHELL: &str = "shell-";
 /// How long a server that is told to stop may take.
 const STOP_PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// What is installed, what can be fetched, which configs there are, what is running.
+    /// List installed and available builds, configs and running servers.
     List,
-    /// Which configs there are and what each is for, or what one of them sets.
+    /// List configs and their purposes, or print one of them.
     Configs {
-        /// A DBMS, maybe with an engine; a config of it, as in postgres:x9a2; or a config's name.
+        /// DBMS or DBMS/ENGINE, a config of it (postgres:x9a2), or the name of a config.
         #[arg(value_name = "DBMS[/ENGINE][:CONFIG] | CONFIG")]
         which: Option<String>,
     },
-    /// Fetch a build now rather than when it is first needed.
+    /// Fetch builds now instead of when they are first needed.
     Fetch {
+        /// Contenders whose builds are fetched.
         #[arg(value_name = "CONTENDER", required = true)]
         contenders: Vec<Sweep>,
-        /// Take a file that has another hash than is known of that build.
+        /// Accept a file whose hash differs from the known one.
         #[arg(long)]
         accept_new_hash: bool,
     },
-    /// Build releases from source, all in one way, and print the contenders that they are.
+    /// Build releases from source by one recipe, and print their contenders.
     Build(build::Arguments),
-    /// Start a server that stays up, and print how to reach it.
+    /// Start a server that keeps running, and print its URL.
     Start {
+        /// Build to start.
         contender: Contender,
-        /// Its data directory; made when it is not there, and in one that is empty as its folder
-        /// data [default: in rqps's store].
+        /// Data directory, which is created if it does not exist
+        ///
+        /// If it is empty, the data are in its folder 'data'.
+        ///
+        /// [default: in rqps's store]
         #[arg(long, value_name = "DIR")]
         data: Option<PathBuf>,
-        /// Listen on a port of 127.0.0.1, too, with a password that is shown once. Without it only
-        /// rqps's user and the server's can reach it, by its Unix socket.
+        /// Also listen on a port of 127.0.0.1, with a password that is shown once
+        ///
+        /// Without it, only rqps's user and the server's user can connect, by the Unix socket.
         #[arg(long)]
         tcp: bool,
     },
-    /// Stop servers that `rqps dbms start` started: by process id, or all.
+    /// Stop servers that rqps dbms start has started, by process id or all.
     Stop {
+        /// Process ids, as rqps dbms list shows them.
         #[arg(value_name = "PID", required_unless_present = "all")]
         pids: Vec<i32>,
+        /// Stop all of them.
         #[arg(long)]
         all: bool,
     },
-    /// Type SQL at a contender: a temporary server of its own, or a URL. Reads stdin.
-    Shell { contender: Contender },
-    /// Show and remove what rqps has left on a server that is running already, and nothing else.
+    /// Run SQL from stdin on a temporary server, or on that of a URL.
+    Shell {
+        /// Build to start, or URL to connect to.
+        contender: Contender,
+    },
+    /// Show and remove what rqps left in a remote server, and nothing else.
     Clean {
+        /// URL of the server.
         #[arg(value_name = "URL")]
         server: Contender,
     },
-    /// Remove data directories that nobody needs any more, and more if asked.
+    /// Remove data directories that are no longer needed.
     Prune {
-        /// Remove the builds that were fetched or made, too, and the logs of those that failed.
+        /// Also remove fetched and built builds, and the logs of failed builds.
         #[arg(long)]
         builds: bool,
-        /// Remove the data of interrupted runs and of servers that were stopped, too.
+        /// Also remove the data of interrupted runs and of stopped servers.
         #[arg(long)]
         data: bool,
     },
@@ -87,7 +99,7 @@ pub(crate) enum Verb {
 
 pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
-    let cancel = super::cancel::listen().context("signals cannot be caught")?;
+    let cancel = super::cancel::listen().context("cannot catch signals")?;
     rqps_dbms::reap(&home)?;
     match verb {
         Verb::List => list(&home, &cancel),
@@ -106,7 +118,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     }
 }
 
-/// A table without lines; none of its cells is ever empty of meaning.
+/// A table without lines.
 pub(super) fn table(heads: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING).set_header(heads);
@@ -135,7 +147,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
                 text += &format!("\n{dbms} can be fetched as: {}", available.versions.join(" "));
                 available.unasked.iter().for_each(|reason| output::note(reason));
             }
-            Err(error) => output::note(&format!("what {dbms} can be fetched as: {error}")),
+            Err(error) => output::note(&format!("cannot list builds of {dbms}: {error}")),
         }
     }
     text.push('\n');
@@ -151,7 +163,7 @@ fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Where a level is not known, the reason is below the table.
+/// The table of builds; below it the reasons for unknown flags.
 fn installed_builds(sqlite: &Flags, installed: &[Installed]) -> String {
     let mut builds = table(&["INSTALLED", "SOURCE", "FLAGS", "COMPILER", "LIBC", "DIRECTORY"]);
     let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
@@ -180,7 +192,7 @@ fn installed_builds(sqlite: &Flags, installed: &[Installed]) -> String {
     }
     let mut text = builds.trim_fmt() + "\n";
     for (why, names) in reasons {
-        text += &format!("\nflags not known of {}: {why}", names.join(", "));
+        text += &format!("\nunknown flags of {}: {why}", names.join(", "));
     }
     text.push('\n');
     text
@@ -224,7 +236,7 @@ fn describe(contender: &Contender, build: &Installed) -> String {
     text + &format!("  server sha256 {}\n", build.server_sha256)
 }
 
-/// How it was compiled: the level, what else is known, and what that means for figures.
+/// How it was compiled: the level, other details, and a warning if it is unlike usual builds.
 fn compiled(flags: &Flags) -> String {
     let mut text = format!("  flags {}\n", flags.told());
     let details = flags.details();
@@ -232,7 +244,7 @@ fn compiled(flags: &Flags) -> String {
         text += &format!("  {}\n", details.join(", "));
     }
     if let Some(unusual) = flags.unusual() {
-        text += &format!("  {unusual}: not what distributions ship\n");
+        text += &format!("  {unusual}, unlike the builds that distributions ship\n");
     }
     text
 }
@@ -248,7 +260,7 @@ fn start(
     let mut tell = |event| fetching.tell(event, cancel);
     let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
     if ready.build().is_none() {
-        bail!("'{contender}' has no server that could be started");
+        bail!("cannot start '{contender}': it is embedded in rqps, or a remote server");
     }
     let (data, name) = match data {
         Some(data) => {
@@ -261,7 +273,7 @@ fn start(
             (home.data().map_err(rqps_dbms::DbmsError::from)?.join(&name), name)
         }
     };
-    // A disk may be mounted there, with the data in a folder of it.
+    // The directory may be a mount point, with the data in a folder of it.
     let is_of = |lease: &&Lease| lease.data.starts_with(&data);
     if let Some(lease) = Lease::all(home)?.iter().find(is_of) {
         bail!("a server is already running on '{}': {}", lease.data.display(), lease.url);
@@ -272,26 +284,26 @@ fn start(
     let server = ready.start(home, &place, cancel)?;
     fetching.finish();
     let started = Lease::all(home)?.into_iter().find(|lease| Some(&*lease.data) == server.data());
-    let lease = started.context("the server ended as soon as it had started; see its log")?;
+    let lease = started.context("the server ended right after its start. See its log")?;
     let (url, pid) = (&lease.url, lease.pid());
     match (server.port(), &place.password) {
         (Some(port), Some(password)) => {
             let (scheme, user) = (contender.dbms, rqps_dbms::LOOPBACK_USER);
             output::print(&format!("{scheme}://{user}:{password}@127.0.0.1:{port}/ib\n"))?;
             output::note(&format!(
-                "the password is not shown again; by the socket, without it: {url}"
+                "the password is not shown again. By the Unix socket, without it: {url}"
             ));
         }
         _ => output::print(&format!("{url}\n"))?,
     }
     output::note(&format!("data: {}", lease.data.display()));
     output::note(&format!("log: {}", lease.log.display()));
-    output::note(&format!("to look around: rqps dbms shell '{url}'"));
+    output::note(&format!("to run SQL: rqps dbms shell '{url}'"));
     output::note(&format!("to stop it: rqps dbms stop {pid}"));
     Ok(Exit::Done)
 }
 
-/// A name with only what every file system takes.
+/// A name with only those characters that every file system accepts.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
@@ -307,17 +319,21 @@ fn stop(home: &Home, pids: &[i32], all: bool) -> anyhow::Result<Exit> {
                 [] => "none is running".to_string(),
                 known => format!("there are: {}", known.join(", ")),
             };
-            bail!("no server of rqps's has process id {pid}: {there}");
+            bail!("rqps has started no server with process id {pid}: {there}");
         }
     }
     for lease in leases.iter().filter(|lease| all || pids.contains(&lease.pid())) {
         lease.stop(STOP_PATIENCE)?;
-        output::note(&format!("stopped {}; its data stay in {}", lease.spec, lease.data.display()));
+        output::note(&format!(
+            "stopped {}; its data are kept in {}",
+            lease.spec,
+            lease.data.display()
+        ));
     }
     Ok(Exit::Done)
 }
 
-/// `with_extension` would take the minor version for one.
+/// `with_extension` would replace the minor version.
 fn log_beside(data: &Path) -> PathBuf {
     let mut log = data.as_os_str().to_owned();
     log.push(".log");
@@ -325,7 +341,7 @@ fn log_beside(data: &Path) -> PathBuf {
 }
 
 fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<Exit> {
-    // A running server is shown as any client would see it, not as a benchmark's target.
+    // A remote server is shown as any client sees it, not as the target of a benchmark.
     if let Build::Server { url } = &contender.build {
         if let Some(target) = rqps_dbms::target(contender.dbms, url, cancel)? {
             converse(&target, cancel)?;
@@ -342,7 +358,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     fetching.finish();
     let result = converse(server.target(), cancel);
     server.discard()?;
-    // SQLite writes none.
+    // SQLite writes no log.
     let _ = fs::remove_file(&place.log);
     result?;
     Ok(Exit::Done)
@@ -416,8 +432,7 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
     }
     if builds && !at_work.is_empty() {
         bail!(
-            "builds are in use, so they stay: {} is worked with; end that first (servers that stay up: \
-             rqps dbms stop --all)",
+            "cannot remove builds: {} is in use. End that first (rqps dbms stop --all stops servers)",
             at_work.join(", ")
         );
     }
@@ -435,7 +450,7 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
         }
         let failed = source::forget_failed_builds(home).map_err(rqps_dbms::DbmsError::from)?;
         if failed > 0 {
-            output::note(&format!("removed the logs of {failed} builds that failed"));
+            output::note(&format!("removed the logs of {failed} failed builds"));
         }
     }
     Ok(Exit::Done)
@@ -453,21 +468,21 @@ fn remove_logs(home: &Home, running: &[Lease]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The run directory that a data directory belongs to.
+/// The run directory of a data directory.
 fn run_of(data: &Path) -> Option<PathBuf> {
     fs::read_to_string(data.join("run")).ok().map(PathBuf::from)
 }
 
-/// Whether a data directory has a name that begins so.
+/// Whether the name of a data directory begins with a text.
 fn is_called(data: &Path, start: &str) -> bool {
     data.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
 }
 
-/// Whether a run that is not done has its data here: its directory is still there, and it is none
-/// of a selftest, with which nobody goes on.
+/// Whether an unfinished run has its data here: its directory exists, and it is not part of a
+/// selftest, which cannot be resumed.
 fn may_be_resumed(data: &Path) -> bool {
-    // Without a run it is what `dbms start` made, or its log, and may be started again; what a
-    // shell that was killed left may not.
+    // Without a run it belongs to `dbms start`, or is its log, and may be started again; data of a
+    // killed shell may not.
     let Some(run) = run_of(data) else { return !is_called(data, SHELL) };
     if is_called(data, SELFTEST) {
         return false;

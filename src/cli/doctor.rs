@@ -1,4 +1,4 @@
-//! `rqps doctor`: is this machine fit to measure on, and has it what rqps needs?
+//! `rqps doctor`: checks whether this machine is fit to measure on, and has what rqps needs.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ pub(crate) struct Arguments {
     strict: bool,
 }
 
-/// How long other programs' use of the CPUs is watched.
+/// How long the CPU of other processes is observed.
 const WATCH: Duration = Duration::from_secs(1);
 
-/// Programs that fetch builds, with what they are for.
+/// Programs that fetch builds, with their purposes.
 const CLIENTS: [(&str, &str); 2] =
     [("npm", "Postgres builds"), ("mvn", "MySQL, MariaDB and older Postgres builds")];
 
@@ -35,7 +35,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     findings.push(Finding { subject, value, warning: None });
 
     let mut table = Table::new();
-    // What is long is broken within its column, by the terminal's width.
+    // Long cells are wrapped within their columns, by the width of the terminal.
     table.load_style(NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
     for finding in &findings {
         let mark = if finding.warning.is_some() { "!" } else { "ok" };
@@ -44,9 +44,9 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     let warnings = findings.iter().filter(|finding| finding.warning.is_some()).count();
     let verdict = match warnings {
-        0 => "fit to measure on".to_string(),
-        1 => "1 warning: results may be noisier or narrower than they could be".to_string(),
-        n => format!("{n} warnings: results may be noisier or narrower than they could be"),
+        0 => "this machine is fit to measure on".to_string(),
+        1 => "1 warning: results may be noisier or less complete".to_string(),
+        n => format!("{n} warnings: results may be noisier or less complete"),
     };
     output::print(&format!("{}\n\n{verdict}\n", table.trim_fmt()))?;
     Ok(if arguments.strict && warnings > 0 { Exit::Unfit } else { Exit::Done })
@@ -58,7 +58,7 @@ fn client(program: &str, purpose: &str) -> Finding {
         std::env::split_paths(&path).map(|folder| folder.join(program)).find(|p| p.is_file());
     Finding {
         subject: program.to_string(),
-        value: found.as_ref().map_or("not there".to_string(), |path| path.display().to_string()),
+        value: found.as_ref().map_or("not found".to_string(), |path| path.display().to_string()),
         warning: found.is_none().then(|| format!("{purpose} cannot be fetched without it")),
     }
 }

@@ -31,8 +31,8 @@ const OTHERS: [&str; 7] =
 /// How rqps is called where it is not installed.
 const FROM_SOURCES: [&str; 4] = ["cargo", "run", "--release", "--"];
 
-/// A shell that says what it was asked to run, word by word, instead of running it. A program that
-/// is not known is an error, as in any shell. From its sources rqps is the same as installed.
+/// The words of each command of a block, recorded by a shell that runs nothing. An unknown program
+/// is an error, as in any shell. rqps run from its sources counts as installed.
 fn words_of(block: &Block) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().unwrap();
     let calls = folder.path().join("calls");
@@ -79,7 +79,7 @@ fn assert_meant(words: &[String], place: &str) {
         Err(error) if !error.use_stderr() => return,
         Err(error) => panic!("{place}: {shown}\n{error}"),
     };
-    // What is gone on with has its plan already.
+    // A resumed run has its plan already.
     let is_resumed = words.iter().any(|word| word == "--resume");
     let Some(plan) = plan(&cli.verb).filter(|_| !is_resumed) else { return };
     let plan = plan.unwrap_or_else(|error| panic!("{place}: {shown}\n{error:#}"));
@@ -107,7 +107,7 @@ fn commands_that_are_not_run_as_they_are_are_understood() {
     assert!(blocks.map(|block| read(&block)).sum::<usize>() > 0);
 }
 
-/// Whether a word stands for what somebody puts in its place: `RUN`, `CONTENDER…`, `[--out PATH]`.
+/// Whether a word is a placeholder: `RUN`, `CONTENDER…`, `[--out PATH]`.
 fn is_placeholder(word: &str) -> bool {
     let word = word.trim_matches(['[', ']']);
     word.contains('…') || word.chars().all(|c| c.is_ascii_uppercase())
@@ -126,7 +126,7 @@ fn commands_in_sentences_are_understood() {
                 continue;
             };
             let words: Vec<&str> = rest.split(' ').collect();
-            // A verb alone is a name: nobody need be able to type it without what it is about.
+            // A verb alone is a name, and need not be a complete command.
             let is_name = verb(&rqps, &words).1.is_empty();
             if !is_name && !words.iter().any(|word| is_placeholder(word)) {
                 let (place, info) = (format!("{}: `{line}`", page.name), Vec::new());

@@ -9,7 +9,7 @@ use rqps_plan::PlanError;
 use rqps_store::StoreError;
 use serde::{Deserialize, Serialize};
 
-/// How a command ended, as its caller's shell sees it. The graver, the greater.
+/// How a command ended, for the calling shell, by severity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Exit {
@@ -20,7 +20,7 @@ pub(crate) enum Exit {
     SlaMissed,
     /// A selftest failed; under --strict: the machine is not fit to measure on.
     Unfit,
-    /// The command or plan asks for something that does not exist or make sense.
+    /// The command or plan asks for something that does not exist or makes no sense.
     Usage,
     /// A step, check or server failed.
     Failed,
@@ -47,7 +47,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What an error means: the user's to correct, or something that failed.
+/// Whether the user can correct an error, or something failed.
 pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if error.downcast_ref::<PlanError>().is_some() {
         return Exit::Usage;
@@ -77,7 +77,7 @@ fn of_lab(error: &LabError) -> Exit {
         LabError::Cache(_)
         | LabError::Workload(_)
         | LabError::ForeignServer
-        | LabError::StoredBase(_)
+        | LabError::StoredBaseline(_)
         | LabError::Memory { .. } => Exit::Usage,
         _ => Exit::Failed,
     }

@@ -14,7 +14,7 @@ use super::report::{refuse_theirs, replace_file};
 const PAGE: &str = "index.html";
 const DATA: &str = "index.json";
 
-/// Folders of folders are looked into this deep: by machine and by month, say.
+/// Depth of nested folders that are searched, such as by machine and by month.
 const DEPTH: u32 = 4;
 
 pub(super) fn run(folder: &Path) -> anyhow::Result<Exit> {
@@ -23,19 +23,19 @@ pub(super) fn run(folder: &Path) -> anyhow::Result<Exit> {
     for path in directories(folder)? {
         look(folder, &path, DEPTH, &mut entries);
     }
-    // First what says that both are rqps's.
+    // The file that marks both as written by rqps comes first.
     replace_file(&folder.join(DATA), rqps_report::index_json(&entries).as_bytes())?;
     replace_file(&folder.join(PAGE), rqps_report::index_html(&entries).as_bytes())?;
     Ok(Exit::Done)
 }
 
-/// Lists a run, or the runs below; whatever cannot be read is listed as such. Returns whether there
-/// was a run, damaged or not.
+/// Lists a run, or the runs below; what cannot be read is listed as such. Returns whether there was
+/// a run, damaged or not.
 fn look(folder: &Path, path: &Path, depth: u32, entries: &mut Vec<Entry>) -> bool {
     let found = match Run::open_without_samples(path) {
         Ok(run) => Found::of(&run, path.join("report.html").exists()),
         Err(StoreError::NoRun(_)) if is_remainder(path) => {
-            Found::Damaged { reason: "there is a plan but no results.sqlite".to_string() }
+            Found::Damaged { reason: "it has a plan but no results.sqlite".to_string() }
         }
         Err(StoreError::NoRun(_)) => {
             let below = directories(path).unwrap_or_default();
@@ -43,7 +43,7 @@ fn look(folder: &Path, path: &Path, depth: u32, entries: &mut Vec<Entry>) -> boo
             for inner in below.iter().filter(|_| depth > 1) {
                 runs |= look(folder, inner, depth - 1, entries);
             }
-            // Of what holds no run, only what stands in the folder itself is named.
+            // Of folders without a run, only those directly in the top folder are listed.
             if runs || depth < DEPTH {
                 return runs;
             }

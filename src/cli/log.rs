@@ -1,5 +1,5 @@
-//! What rqps does, for whoever asks with `-v`: commands of servers, what a guard discarded, what is
-//! tried again. On stderr, above the live view.
+//! The log of `-v`: server starts, discarded measurements, retries. It goes to stderr, above the
+//! live view.
 
 use std::io::{self, Write};
 
@@ -10,14 +10,14 @@ use tracing_subscriber::{fmt, registry};
 
 use super::progress::say;
 
-/// How much is told: by `RQPS_LOG`, such as `debug` or `rqps_dbms=debug`, else by how often `-v`
+/// Sets the level: by `RQPS_LOG`, such as `debug` or `rqps_dbms=debug`, else by how often `-v`
 /// was given.
 pub(crate) fn begin(verbose: u8) -> anyhow::Result<()> {
     let targets = match std::env::var("RQPS_LOG") {
         Ok(text) if !text.is_empty() => text.parse().map_err(|_| {
             anyhow::anyhow!(
-                "'{text}' is nothing for RQPS_LOG: write a level (error, warn, info, debug, trace), or \
-                 one for each crate, as in rqps_dbms=debug,info"
+                "cannot use RQPS_LOG='{text}'. Write a level (error, warn, info, debug, trace), or one \
+                 for each crate, as in rqps_dbms=debug,info"
             )
         })?,
         _ => Targets::new().with_default(match verbose {
@@ -32,7 +32,7 @@ pub(crate) fn begin(verbose: u8) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A line that is said when it is whole.
+/// A line that is printed when it is complete.
 struct Logged(Vec<u8>);
 
 impl Write for Logged {

@@ -1,4 +1,4 @@
-//! `rqps man`: the manual pages, a page for each verb.
+//! `rqps man`: the manual pages, one for each verb.
 
 use std::fs;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) fn run(arguments: &Arguments, rqps: Command) -> anyhow::Result<Exit> 
         }
         None => {
             let mut page = Vec::new();
-            // Of pages, there is one for each verb, but none called rqps-help.
+            // Each verb has a page, but none is called rqps-help.
             Man::new(rqps.disable_help_subcommand(true)).render(&mut page)?;
             output::print(&String::from_utf8_lossy(&page))?;
         }

@@ -68,13 +68,13 @@ pub(crate) struct Expanded {
     pub(crate) text: String,
 }
 
-/// Reads a matrix, or the stored plan of a run, which is a matrix of one. Whatever is wrong with it
-/// and can be told without the builds is an error with its line.
+/// Reads a matrix, or the stored plan of a run, which is a matrix of one. Everything that is wrong
+/// with it and can be found without the builds is an error with its line.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Expanded> {
     let shown = path.display();
-    // A plan that is not there is the user's to correct, not a failed disk.
-    let text = fs::read_to_string(path)
-        .map_err(|error| anyhow!("the plan '{shown}' cannot be read: {error}"))?;
+    // The user can correct a missing plan; it is no failure of a disk.
+    let text =
+        fs::read_to_string(path).map_err(|error| anyhow!("cannot read plan '{shown}': {error}"))?;
     if Plan::is_stored(&text) {
         let plan = Plan::from_toml(&text)?;
         rqps_lab::validate(&plan)?;
@@ -189,7 +189,7 @@ fn plan(kind: Kind, matrix: &Matrix, entry: &Line<Entry>) -> Result<Plan, Matrix
         rqps_dbms::resolved(&contender.of)
             .map_err(|error| MatrixError::new(contender.line, error))?;
     }
-    // What was read as flags has lost the passwords.
+    // The contenders that were read as arguments have lost their passwords.
     let plan = Plan { contenders, ..plan };
     rqps_lab::validate(&plan).map_err(|error| blame(error.to_string()))?;
     Ok(plan)
@@ -204,10 +204,12 @@ fn word(command: &Command, key: &Line<Key>) -> Result<Option<String>, MatrixErro
     let error = |reason: String| Err(MatrixError::new(key.line, reason));
     match (value, delimiter) {
         (Value::Switch(on), _) if !takes_value => Ok(on.then(|| format!("--{name}"))),
-        (_, _) if !takes_value => error(format!("'{name}' is a switch: write true or false")),
-        (Value::Switch(_), _) => error(format!("'{name}' is no switch: give it a value")),
+        (_, _) if !takes_value => error(format!("'{name}' is a switch. Write true or false")),
+        (Value::Switch(_), _) => error(format!("'{name}' is not a switch. Give it a value")),
         (Value::One(text), _) => Ok(Some(format!("--{name}={text}"))),
-        (Value::Many(texts), _) if texts.is_empty() => error(format!("'{name}' is empty")),
+        (Value::Many(texts), _) if texts.is_empty() => {
+            error(format!("'{name}' is empty. Give it a value"))
+        }
         (Value::Many(texts), Some(delimiter)) => {
             let list = texts.join(&delimiter.to_string());
             Ok(Some(format!("--{name}={list}")))
@@ -272,11 +274,11 @@ mod tests {
             ("[micro.a]\nrows = '10Q'", "line 3: invalid value '10Q' for '--rows"),
             ("[micro.a]\nrows = [1, 2]", "line 3: 'rows' takes one value"),
             ("[micro.a]\nno-check = 1", "line 3: 'no-check' is a switch"),
-            ("[micro.a]\nrows = true", "line 3: 'rows' is no switch"),
+            ("[micro.a]\nrows = true", "line 3: 'rows' is not a switch"),
             ("[micro.a]\ntests = []", "line 3: 'tests' is empty"),
             (
                 "[micro.a]\nsecs = 1\ntests = ['point', 'hot-pionts']",
-                "line 4: micro.a: there is no test or group 'hot-pionts'; did you mean 'hot-points'?",
+                "line 4: micro.a: unknown test or group 'hot-pionts': did you mean 'hot-points'?",
             ),
             ("[ibench.a]\nrows = 5", "line 2: ibench.a: rows must be at least 1000"),
             ("[ibench.a]\nonly = ['l.y']", "line 3: ibench.a: unknown step 'l.y'"),

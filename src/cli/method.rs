@@ -1,5 +1,5 @@
-//! By which method the tests of a comparison are measured when nobody says: what the selftest of
-//! this machine has found decides.
+//! Chooses the method of each test of a comparison if none is given, by the selftest of this
+//! machine.
 
 use rqps_dbms::Home;
 use rqps_plan::{Cache, Choice, Contender, Method};
@@ -7,7 +7,7 @@ use rqps_report::ESTIMATOR;
 use rqps_store::selftest::{Asking, Fitnesses, engine, host};
 use rqps_workload::Task;
 
-/// A choice for every test; tests with the same one are together.
+/// A choice for every test; tests with the same choice are grouped.
 pub(crate) fn choose(
     contenders: &[Contender],
     tests: &[&Task],
@@ -15,7 +15,7 @@ pub(crate) fn choose(
     cache: Option<Cache>,
 ) -> Vec<Choice> {
     if cache == Some(Cache::IoBound) {
-        let why = "by default: what waits for the disk is measured alone".to_string();
+        let why = "by default: I/O-bound tests are measured alone".to_string();
         return vec![Choice { method: Method::Runs, why, tests: names(tests) }];
     }
     let (known, host) = match Home::from_env() {

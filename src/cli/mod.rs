@@ -38,12 +38,12 @@ use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use exit::Exit;
 
-/// A benchmark lab for databases: which build or config is faster, slower or the same.
+/// Measure which database build or config is faster, slower or the same.
 #[derive(Parser)]
 #[command(name = "rqps", version, arg_required_else_help = true, infer_subcommands = true)]
 #[command(after_help = "\
 Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]
-  sqlite                            the SQLite in rqps
+  sqlite                            the SQLite that is part of rqps
   sqlite?mmap_size=256M             … with a pragma
   postgres@17.6  mysql@8.0.33       builds that rqps fetches
   mariadb@10.11/rocksdb             … with another engine: MyRocks
@@ -51,14 +51,19 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&�
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
   postgres@/opt/pg/head             your own build: a directory with bin/postgres
-  postgres://user@host/db           a server that is already running
-  'postgres@{17.6,18.0}:x10{a,b}'   several at once
+  postgres://user@host/db           a remote server, which rqps does not start
+  'postgres@{17.6,18.0}:x10{a,b}'   several contenders at once
 
-Exit codes: 0 done, 1 regression (compare), 2 usage or plan, 3 a step or check failed, 4 write rate missed (--strict),
-5 selftest failed; with --strict also machine unfit or verdicts undecided,
-130 interrupted")]
+Exit codes:
+  0    done
+  1    compare found a regression
+  2    the command or plan is wrong
+  3    a step, check or server failed
+  4    a write rate was missed (with --strict)
+  5    the selftest failed; with --strict also: machine not fit, verdict undecided
+  130  interrupted")]
 struct Cli {
-    /// Log server starts, discarded measurements and retries; -vv: every program too
+    /// Log server starts, discarded measurements and retries; -vv: also each program
     #[arg(short, long, global = true, action = ArgAction::Count)]
     verbose: u8,
     #[command(subcommand)]
@@ -67,24 +72,24 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    /// Who is slower than the first, by how much, and why?
+    /// Compare builds or configs with a baseline.
     Compare(compare::Arguments),
     #[command(flatten)]
     Single(single::Single),
-    /// Run a whole matrix: the workloads of a plan file, in turn.
+    /// Run the workloads of a plan file, one after another.
     Run(run::Arguments),
-    /// Show what a plan file comes to, with the time and disk it will take.
+    /// Show what a plan file expands to, and the time and disk that it needs.
     Plan(plan::Arguments),
-    /// Make the reports of a run again from its stored data.
+    /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
-    /// Get, start and look into the databases themselves.
+    /// Fetch, build, start and inspect DBMSs.
     #[command(subcommand)]
     Dbms(dbms::Verb),
-    /// Is this machine fit to measure on?
+    /// Check whether this machine is fit to measure on.
     Doctor(doctor::Arguments),
-    /// Are rqps's verdicts true on this machine? A build against itself, as it is and slowed down.
+    /// Check rqps's verdicts on this machine by A/A controls and injected slowdowns.
     Selftest(selftest::Arguments),
-    /// Print what a shell needs to complete verbs and flags.
+    /// Print shell completions.
     Completions(completions::Arguments),
     /// Print the manual page, or write all of them: rqps man | man -l -
     Man(man::Arguments),
@@ -126,16 +131,15 @@ fn parse() -> Result<Cli, clap::Error> {
         && let Some(verb) = command.find_subcommand(name)
         && let ignored @ [_, ..] = &session::ignored(verb, of_verb)[..]
     {
-        let flags = ignored.join(", ");
-        let reason = format!(
-            "a run is gone on with as it was planned: leave {flags} away, or begin another run\n"
-        );
+        let (flags, them) = (ignored.join(", "), if ignored.len() == 1 { "it" } else { "them" });
+        let reason =
+            format!("cannot change {flags} of a resumed run. Drop {them}, or use another --out\n");
         return Err(command.error(ErrorKind::ArgumentConflict, reason));
     }
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
-/// A wrong value is told in one line; for everything else clap's own text is the help.
+/// Reports a wrong value in one line; everything else has clap's own text.
 fn refuse(error: &clap::Error) -> ExitCode {
     match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue => output::note(&refusal(error)),

@@ -1,6 +1,6 @@
-//! stdout is for the result, stderr for everything else. Whoever reads them may have gone by the
-//! time we write; what was measured is kept all the same, so that is no error. What servers, logs
-//! and files say passes through here, so nothing of it steers the terminal.
+//! Output: stdout is for the result, stderr for everything else. A reader that is gone is no error,
+//! since the measurements are stored. Text of servers, logs and files passes through here, so that
+//! it cannot control the terminal.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -9,7 +9,7 @@ use std::io::{self, ErrorKind, Write};
 use anyhow::Context;
 use rqps_system::printable;
 
-/// Writes the result. An error if there is a reader and it could not be given everything.
+/// Writes the result. Fails if there is a reader that could not be given all of it.
 pub(crate) fn print(text: &str) -> anyhow::Result<()> {
     write(&printable(text))
 }
@@ -28,18 +28,18 @@ fn write(text: &str) -> anyhow::Result<()> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
-            Err(error).context("the result cannot be written to stdout")
+            Err(error).context("cannot write the result to stdout")
         }
         _ => Ok(()),
     }
 }
 
-/// Writes a line for the person who waits.
+/// Writes a line to stderr.
 pub(crate) fn note(text: &str) {
     let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
-/// What went wrong and why, in one line: causes that are told already are not told again.
+/// What went wrong and why, in one line without repeated causes.
 pub(crate) fn told(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -52,7 +52,7 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
     text
 }
 
-/// Text in which nothing steers a terminal but what sets colours and weight.
+/// Text without control sequences, except for those that set colour and weight.
 pub(crate) fn styled(text: &str) -> Cow<'_, str> {
     let mut pieces = text.split('\x1b');
     let first = printable(pieces.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! `rqps plan`: what a plan file comes to, with the time and the disk that it will take.
+//! `rqps plan`: what a plan file expands to, and the time and disk that it needs.
 
 use std::path::{Path, PathBuf};
 
@@ -19,10 +19,10 @@ use super::units::{Bytes, Roughly};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The plan file, or the plan.toml of a run.
+    /// Plan file, or the plan.toml of a run.
     #[arg(value_name = "PLAN")]
     plan: PathBuf,
-    /// Only these workloads, by their names or as <verb>-<name>.
+    /// Show only these workloads, by name or as <verb>-<name>.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     only: Vec<String>,
     /// Print the plan as JSON.
@@ -30,15 +30,15 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What workloads will take that are run one after another.
+/// The time and disk of workloads that run one after another.
 pub(crate) struct Forecast {
     pub(crate) each: Vec<Estimate>,
     time: Time,
-    /// Budgets that are likely to be too small.
+    /// Warnings of budgets that may be too small.
     short: Vec<String>,
-    /// Bytes of data and logs when they are most: a workload's are removed when it is done.
+    /// Peak bytes of data and logs: those of a workload are removed when it is done.
     data: u64,
-    /// Builds that are not here, and what they take.
+    /// Builds that are not installed, and their bytes.
     fetched: Vec<String>,
     builds: u64,
     free: Option<u64>,
@@ -78,7 +78,7 @@ impl Forecast {
         })
     }
 
-    /// Tells whoever waits before anything starts.
+    /// Prints it before anything starts.
     pub(crate) fn tell(&self) {
         output::note(&self.line());
         self.short.iter().chain(&self.warning()).for_each(|warning| output::note(warning));
@@ -96,13 +96,13 @@ impl Forecast {
         )
     }
 
-    /// That there is not enough room, if so.
+    /// A warning if there is not enough disk space.
     fn warning(&self) -> Option<String> {
         let needed = self.data + self.builds;
         let free = self.free.filter(|free| *free < needed)?;
         Some(format!(
-            "not enough room: '{}' has {} free and {} may be needed: make room, set RQPS_HOME to a \
-             place that has some, or plan fewer rows",
+            "not enough disk space: '{}' has {} free, and {} may be needed. Free some, set RQPS_HOME \
+             to another place, or plan fewer rows",
             self.folder.display(),
             Bytes(free),
             Bytes(needed)
@@ -110,16 +110,16 @@ impl Forecast {
     }
 }
 
-/// What a comparison needs, where its budget is expected to be less.
+/// A warning if the budget of a comparison is less than its estimate.
 fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
     let comparison = plan.comparison()?;
     let budget = comparison.budget?;
-    // The estimate has as many rounds as fit, and never fewer than a verdict needs.
+    // The estimate has as many rounds as fit, but no fewer than a verdict needs.
     let needed = estimate.budgeted();
     (needed > budget.0).then(|| {
         format!(
-            "a budget of {budget} may be too small: the {} rounds that a verdict needs are expected to \
-             take about {}; fewer tests, a shorter --secs or fewer contenders take less",
+            "a budget of {budget} may be too small: the {} rounds that a verdict needs take about {}. \
+             Use fewer tests, a shorter --secs or fewer contenders",
             comparison.fewest_rounds,
             Roughly(needed)
         )
@@ -136,8 +136,8 @@ fn is_present(home: &Home, contender: &Contender) -> anyhow::Result<bool> {
     Ok(present.map_err(DbmsError::from)?.is_some())
 }
 
-/// The builds that a plan's contenders would be taken from, with nothing else of them. Where lists
-/// of versions would have to be asked for, they are as the plan has them.
+/// The builds of a plan's contenders, without engines, configs and settings. If lists of versions
+/// would have to be fetched, they are as the plan has them.
 fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     let wanted: Vec<_> = plan.contenders.iter().map(|it| (it.dbms, it.build.clone())).collect();
     let builds = match source::alike(home, &wanted, &mut ask_nobody) {
@@ -156,7 +156,7 @@ fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     Ok(builds.into_iter().zip(&plan.contenders).map(only).collect())
 }
 
-/// A plan asks no registry, and fetches and builds nothing: what the system has is looked at.
+/// A plan asks no registry, and fetches and builds nothing; it only looks for builds of the system.
 fn ask_nobody(progress: Progress) -> Result<(), Cancelled> {
     match progress {
         Progress::Looking { source: Source::System } | Progress::Asking { .. } => Ok(()),
@@ -164,8 +164,8 @@ fn ask_nobody(progress: Progress) -> Result<(), Cancelled> {
     }
 }
 
-/// Refuses a build that is in no registry which rqps knows, as a run would: what a run does is done
-/// up to its first question to one. Whether they have that version only they can tell.
+/// Refuses a build that no source of rqps can have, as a run would: it proceeds like a run up to
+/// the first request to a registry. Only registries know whether they have that version.
 fn refuse_unknown(home: &Home, contender: &Contender) -> anyhow::Result<()> {
     match source::obtain(home, contender.dbms, &contender.build, &mut ask_nobody) {
         Ok(_) | Err(SourceError::Cancelled(_)) => Ok(()),
@@ -201,7 +201,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 struct Told<'a> {
     workloads: Vec<ToldWorkload<'a>>,
     seconds: Seconds,
-    /// Of data and logs when they are most.
+    /// Peak bytes of data and logs.
     data_bytes: u64,
     fetch: &'a [String],
     fetch_bytes: u64,
@@ -276,7 +276,7 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
     )
 }
 
-/// What a workload's size is, in a few words.
+/// The size of a workload, in a few words.
 fn size(plan: &Plan) -> String {
     let size = plan.workload().size();
     let Some(comparison) = plan.comparison() else { return size };
@@ -323,24 +323,22 @@ fn overview(items: &[&Item], forecast: &Forecast) -> String {
         let disk = Bytes(estimate.disk).to_string();
         table.add_row(head.into_iter().chain(times(&estimate.time)).chain([disk]));
     }
-    let head = ["in all".to_string(), String::new(), String::new()];
+    let head = ["total".to_string(), String::new(), String::new()];
     let disk = Bytes(forecast.data).to_string();
     table.add_row(head.into_iter().chain(times(&forecast.time)).chain([disk]));
     let free = forecast.free.map_or("unknown".to_string(), |free| Bytes(free).to_string());
     let fetched = match forecast.fetched.is_empty() {
-        true => "nothing is to be fetched".to_string(),
+        true => "nothing to fetch".to_string(),
         false => {
             let (bytes, builds) = (Bytes(forecast.builds), forecast.fetched.join(", "));
-            format!(
-                "{bytes} for builds to fetch: {builds} (no registry was asked whether it has them)"
-            )
+            format!("{bytes} for builds to fetch: {builds} (registries were not asked for them)")
         }
     };
     let (table, folder) = (table.trim_fmt(), forecast.folder.display());
     format!("{table}\n\nfree in {folder}: {free}; {fetched}\n")
 }
 
-/// On what the figures rest.
+/// The assumptions behind the figures.
 fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
     let rate = |rate: f64| Count(rate as u64);
     let mut rows: Vec<String> = Vec::new();
@@ -356,13 +354,13 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
     let logging = Dbms::ALL.into_iter().max_by_key(|dbms| rqps_lab::log_share(*dbms));
     let logging = logging.expect("there are DBMSs");
     let text = format!(
-        "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. Rows \
-         are taken to be loaded at {}/s, indexed at {}/s, written at {}/s and {}/s (50 and 5 rows per \
-         transaction) and checked at {}/s, or at {}/s where the memory does not hold them. Bytes of a row of the Insert Benchmark with its indexes are \
-         taken to be {}; a row of the microbenchmarks takes half as much again. A quarter is added for \
-         old versions and pages that are not full, as much again for logs and sorting ({} times as much \
-         on {}, and no more than the memory), and what an empty server takes. Contenders and workloads have the disk one \
-         after the other, unless --keep-data is given.",
+        "These are estimates{fetch}: a slow or busy machine takes twice as long, a fast one half. \
+         Assumed rates in rows/s: {} loaded, {} indexed, {} and {} written (50 and 5 rows per \
+         transaction), {} checked, or {} if memory does not hold the rows. Assumed bytes of a row of \
+         the Insert Benchmark with its indexes: {}. A row of the microbenchmarks takes half as much \
+         again. Added are a quarter for old versions and partly filled pages, as much again for logs \
+         and sorting ({} times as much on {}, but no more than the memory), and the size of an empty \
+         server. Contenders and workloads use the disk one after another, unless --keep-data is given.",
         rate(pace::LOAD),
         rate(pace::INDEX),
         rate(pace::WRITE),
@@ -380,7 +378,7 @@ fn assumptions(items: &[&Item], forecast: &Forecast) -> String {
 mod tests {
     use super::*;
 
-    /// There is no MySQL in npm packages; of Postgres only the registry knows all versions.
+    /// npm packages have no MySQL; only the registry knows all versions of Postgres.
     #[test]
     fn a_build_that_no_source_has_is_refused_without_asking_anybody() {
         let folder = tempfile::tempdir().unwrap();
@@ -389,13 +387,13 @@ mod tests {
         let error = refused("mysql@npm-8.0.33").unwrap_err().to_string();
         assert!(error.starts_with("cannot get mysql 8.0.33: "), "{error}");
         assert!(refused("postgres@npm-1.2.3").is_ok());
-        // Where what it is built with is missing, it is refused for that.
+        // If tools for the build are missing, it is refused for that.
         if let Err(error) = refused("postgres@src-18.6") {
             let error = error.to_string();
             assert!(error.starts_with("cannot build postgres 18.6: "), "{error}");
         }
         let tarballs = std::fs::read_dir(folder.path().join("source/tarballs"));
-        assert_eq!(tarballs.into_iter().flatten().count(), 0, "and nothing is got for that");
+        assert_eq!(tarballs.into_iter().flatten().count(), 0, "nothing is fetched");
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! `rqps report`: reports from stored data, of one run or of several together, the formats of other
-//! programs, and the page of a folder of runs; and what every verb that measures writes.
+//! `rqps report`: reports from the stored data of one run or of merged runs, the formats of other
+//! programs, and the page of a folder of runs; and the reports that all measuring verbs write.
 
 use std::fs;
 use std::io::{self, IsTerminal, Read, Write};
@@ -18,27 +18,30 @@ use super::{index, output};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Run directories. Several are put together into one report, if they are comparable.
+    /// Run directories; several are merged into one report
+    ///
+    /// Runs that are not comparable are not merged, except with --force.
     #[arg(value_name = "RUN", required_unless_present = "index")]
     runs: Vec<PathBuf>,
-    /// Make this instead of the files of a run directory.
+    /// Write this format instead of the files of a run directory.
     #[arg(long)]
     format: Option<Format>,
-    /// Where it goes: a directory, or the file for a format that is one
-    /// [default: the run directory; stdout].
+    /// Output directory, or the file if the format has one file
+    ///
+    /// [default: the run directory, or stdout if the format has one file]
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
-    /// Put together what is not comparable, and label it so.
+    /// Merge runs that are not comparable, with a warning in the report.
     #[arg(long)]
     force: bool,
-    /// Make a page of all runs in a folder: index.html and index.json.
+    /// Write a page of all runs in a folder: index.html and index.json.
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "format", "out", "force"])]
     index: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// For a post: what a terminal shows, then rates, sizes and response times.
+    /// For a post: the tables of the terminal, then rates, sizes and response times.
     Text,
     Markdown,
     Json,
@@ -53,29 +56,30 @@ enum Format {
     Parquet,
     /// A row for each contender, for Apache Otava.
     Otava,
-    /// What sysbench would have printed.
+    /// As sysbench prints its results.
     Sysbench,
     /// The verdicts of a comparison, for the test views of CI systems.
     Junit,
 }
 
-/// What JSON of rqps's has for a schema, and how far from the beginning.
+/// The beginning of the schema's name in rqps's JSON, and within how many bytes it is.
 const MARK: &[u8] = b"\"rqps-";
 const MARK_WITHIN: u64 = 100;
 
-/// What a format comes to.
+/// The output of a format.
 enum Made {
     Text(String),
     Files(Vec<File>),
 }
 
 impl Format {
-    /// Whether it has anything of the samples, which are most of a large run.
+    /// Whether it contains samples, which are most of a large run.
     fn has_samples(self) -> bool {
         matches!(self, Format::Json | Format::SecondsCsv | Format::Html | Format::Parquet)
     }
 
-    /// Whether a run has what it is made of: a comparison has no steps, but may have whole runs.
+    /// Whether a run has the data that it needs: a comparison has no steps, but may have whole
+    /// runs.
     fn has_source(self, run: &Run) -> bool {
         let mut arms = run.rounds.iter().flat_map(|round| round.arms.values());
         match self {
@@ -106,7 +110,7 @@ impl Format {
             Format::Otava => rqps_report::otava(run),
             Format::Sysbench => rqps_report::sysbench(run),
             Format::Junit => rqps_report::junit(run)
-                .context("this format is of verdicts, and the run is no comparison")?,
+                .context("this format needs verdicts, and the run is not a comparison")?,
             Format::Hdr => return Ok(Made::Files(rqps_report::hdr(run))),
             Format::Parquet => return Ok(Made::Files(rqps_report::parquet(run))),
         }))
@@ -125,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Makes the files of a run directory again.
+/// Writes the files of a run directory again.
 fn remake(path: &Path) -> anyhow::Result<()> {
     let directory = RunDirectory::resume(path)?;
     let run = directory.run()?;
@@ -135,12 +139,12 @@ fn remake(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The tables of what may be several runs, and all files if there is a place for them.
+/// Prints the tables of one run or merged runs, and writes all files if --out is given.
 fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
     let run = open(arguments, arguments.out.is_some())?;
     let Some(out) = &arguments.out else { return print_result(&run, false) };
     refuse_theirs(out, "result.json", files(&run).iter().map(|(name, _)| *name))?;
-    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create '{}'", out.display()))?;
     let (files, text) = write_and_tell(out, &run)?;
     files.iter().for_each(|file| told(file));
     output::print_styled(&text)
@@ -150,9 +154,8 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
     let run = open(arguments, format.has_samples())?;
     if !format.has_source(&run) {
         bail!(
-            "this format is of steps and of whole runs (compare --method runs), and this run has neither: \
-             slices keep no times of single operations and no seconds. A comparison by slices is in --format \
-             json, csv and parquet"
+            "this format needs steps or whole runs, and this run was measured by slices, which keep \
+             neither times of single operations nor seconds. Use --format json, csv or parquet"
         );
     }
     let out = match (&arguments.out, arguments.runs.as_slice(), format.directory()) {
@@ -169,7 +172,7 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
         (Made::Text(text), Some(out)) => write_file(&out, text.as_bytes()),
         (Made::Files(files), Some(out)) => write_files(&out, files),
         (Made::Files(_), None) => {
-            bail!("this format has several files: name a directory, --out DIR")
+            bail!("this format has several files. Name a directory with --out DIR")
         }
     }
 }
@@ -198,8 +201,7 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
 /// Writes a file as it is made.
 type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 
-/// The files of a run directory that are made of its data, each when it is asked for: they can be
-/// large.
+/// The reports of a run directory, each of which is made when it is written: they can be large.
 fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
     type Text = fn(&Run) -> String;
     // A comparison has rounds and no steps.
@@ -235,7 +237,7 @@ pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<P
     write_all(directory.path(), run)
 }
 
-/// Writes all reports of a run, at once: while one is on its way to the disk, others are made.
+/// Writes all reports of a run in parallel: while one is written to disk, others are made.
 fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
     let written = thread::scope(|scope| {
         let mut threads = Vec::new();
@@ -253,7 +255,7 @@ fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
     Ok(written?)
 }
 
-/// Writes all reports of a run, and makes what goes to stdout meanwhile.
+/// Writes all reports of a run, and makes the text for stdout in parallel.
 fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String)> {
     thread::scope(|scope| {
         let text = scope.spawn(|| rqps_report::text(run, colour()));
@@ -262,8 +264,8 @@ fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String
     })
 }
 
-/// Files are made again where rqps made them before, as one of them says; no other file of a folder
-/// that the user names is replaced.
+/// Refuses to replace files that rqps did not write. The marked file tells whether rqps has written
+/// to the folder.
 pub(super) fn refuse_theirs<'a>(
     folder: &Path,
     marked: &str,
@@ -277,7 +279,7 @@ pub(super) fn refuse_theirs<'a>(
     }
     match names.find(|name| folder.join(name).symlink_metadata().is_ok()) {
         Some(name) => bail!(
-            "'{}' is there already, and rqps did not make it: name another folder",
+            "'{}' exists and was not written by rqps. Name another folder",
             folder.join(name).display()
         ),
         None => Ok(()),
@@ -285,7 +287,7 @@ pub(super) fn refuse_theirs<'a>(
 }
 
 fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot make '{}'", out.display()))?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create '{}'", out.display()))?;
     files.into_iter().try_for_each(|file| replace_file(&out.join(&file.name), &file.contents))
 }
 

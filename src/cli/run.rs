@@ -16,25 +16,27 @@ use super::output;
 use super::plan::Forecast;
 use super::progress::Progress;
 use super::report;
-use super::session::{Setup, Sitting};
+use super::session::{MEASURE, SessionOptions, Setup};
 
-/// The plan file and what has come of it, in the directory of the whole matrix.
+/// The plan file and the outcomes, in the directory of the whole matrix.
 const MATRIX: &str = "matrix.toml";
 const OUTCOMES: &str = "matrix.json";
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// The plan file, or the plan.toml of a run to do it again [with --resume: that of --out].
+    /// Plan file, or the plan.toml of a run to repeat
+    ///
+    /// [default with --resume: that of --out]
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
     plan: Option<PathBuf>,
-    /// Only these workloads, by their names or as <verb>-<name>.
-    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    /// Run only these workloads, by name or as <verb>-<name>.
+    #[arg(long, value_name = "NAME,…", help_heading = MEASURE, value_delimiter = ',')]
     only: Vec<String>,
     #[command(flatten)]
-    sitting: Sitting,
+    session: SessionOptions,
 }
 
-/// What has come of the workloads so far, in the order in which they were run.
+/// The outcomes of the workloads so far, in the order in which they were run.
 #[derive(Default, Serialize, Deserialize)]
 struct Outcomes {
     workloads: Vec<Outcome>,
@@ -42,13 +44,13 @@ struct Outcomes {
 
 #[derive(Clone, Serialize, Deserialize)]
 struct Outcome {
-    /// Its title, which its directory is called by.
+    /// Its title, which is also the name of its directory.
     workload: String,
     outcome: Exit,
 }
 
 impl Outcomes {
-    /// A workload whose run is gone has not been run.
+    /// A workload whose run was removed counts as not run.
     fn read(root: &Path) -> anyhow::Result<Self> {
         let path = root.join(OUTCOMES);
         let Ok(text) = fs::read_to_string(&path) else { return Ok(Outcomes::default()) };
@@ -63,7 +65,7 @@ impl Outcomes {
         found.map(|outcome| outcome.outcome)
     }
 
-    /// Whether nothing is left to do.
+    /// Whether nothing remains to be done.
     fn is_done(&self, item: &Item) -> bool {
         let exit = self.of(item);
         matches!(exit, Some(Exit::Done | Exit::SlaMissed | Exit::Regression | Exit::Unfit))
@@ -83,33 +85,33 @@ impl Outcomes {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let sitting = &arguments.sitting;
-    let root = sitting.directory("run");
+    let session = &arguments.session;
+    let root = session.directory("run");
     let Expanded { items, text } = expanded(arguments, &root)?;
     let chosen = matrix::choose(items, &arguments.only)?;
-    // A new matrix makes its directory when all is known to be right.
-    let alone = (sitting.resume && root.is_dir()).then(|| alone_in(&root)).transpose()?;
-    let mut outcomes = match sitting.resume {
+    // A new matrix creates its directory when everything is known to be right.
+    let alone = (session.resume && root.is_dir()).then(|| alone_in(&root)).transpose()?;
+    let mut outcomes = match session.resume {
         true => Outcomes::read(&root)?,
         false => Outcomes::default(),
     };
-    refuse_taken(&root, sitting.resume)?;
+    refuse_taken(&root, session.resume)?;
     chosen.iter().try_for_each(|item| refuse_other_plan(&root, item))?;
 
     let setup = Setup::new()?;
     let left: Vec<&Item> = chosen.iter().filter(|item| !outcomes.is_done(item)).collect();
     Forecast::of(left.iter().map(|item| &item.plan), &setup.home)?.tell();
-    // What is wrong with a contender of the last workload is told before the first one begins.
+    // Errors in a contender of the last workload are reported before the first one begins.
     let ready =
         left.iter().map(|item| setup.prepare(&item.plan).with_context(|| item.title.clone()));
     let ready: Vec<Vec<Box<dyn Dbms>>> = ready.collect::<Result<_, _>>()?;
-    fs::create_dir_all(&root).with_context(|| format!("cannot make '{}'", root.display()))?;
+    fs::create_dir_all(&root).with_context(|| format!("cannot create '{}'", root.display()))?;
     let _alone = match alone {
         Some(alone) => alone,
         None => alone_in(&root)?,
     };
-    // Another may have made its matrix there since we looked.
-    refuse_taken(&root, sitting.resume)?;
+    // Another process may have put its matrix there since the first check.
+    refuse_taken(&root, session.resume)?;
     write(&root.join(MATRIX), &text)?;
 
     let title = |number: usize, item: &Item| format!("{} ({number} of {})", item.title, left.len());
@@ -118,7 +120,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for (place, (item, ready)) in left.iter().zip(&ready).enumerate() {
         output::note(&title(place + 1, item));
         let shown = (&mut progress, place);
-        let outcome = measure(&setup, item, &root, ready, sitting, shown).unwrap_or_else(|error| {
+        let outcome = measure(&setup, item, &root, ready, session, shown).unwrap_or_else(|error| {
             output::note(&format!("error: {}: {}", item.title, output::told(&error)));
             exit::of(&error)
         });
@@ -127,7 +129,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             break;
         }
     }
-    conclude(&chosen, &outcomes, &root, sitting)
+    conclude(&chosen, &outcomes, &root, session)
 }
 
 fn expanded(arguments: &Arguments, root: &Path) -> anyhow::Result<Expanded> {
@@ -136,12 +138,12 @@ fn expanded(arguments: &Arguments, root: &Path) -> anyhow::Result<Expanded> {
     }
     let kept = root.join(MATRIX);
     if !kept.exists() {
-        bail!("'{}' holds no matrix: there is no {MATRIX} in it", root.display());
+        bail!("'{}' contains no matrix: it has no {MATRIX}. Name a plan file", root.display());
     }
     matrix::read(&kept)
 }
 
-/// A directory with anything in it is gone on with or left alone.
+/// A directory that is not empty is resumed or left alone.
 fn refuse_taken(root: &Path, resume: bool) -> Result<(), StoreError> {
     match resume {
         false if root.join(MATRIX).exists() => Err(StoreError::Taken(root.to_path_buf())),
@@ -152,20 +154,20 @@ fn refuse_taken(root: &Path, resume: bool) -> Result<(), StoreError> {
     }
 }
 
-/// The plan file may have got more workloads since, but those that were begun must be the same.
+/// The plan file may have gained workloads since, but those that were started must be unchanged.
 fn refuse_other_plan(root: &Path, item: &Item) -> anyhow::Result<()> {
     let begun = root.join(&item.title);
     match fs::read_to_string(begun.join("plan.toml")) {
         Ok(text) if text != item.plan.to_toml() => bail!(
-            "'{}' was begun with another plan (see its plan.toml): name another --out, or give the \
-             changed workload another name",
+            "'{}' was started with another plan (see its plan.toml). Use another --out, or rename \
+             the changed workload",
             begun.display()
         ),
         _ => Ok(()),
     }
 }
 
-/// Whether a directory holds a run.
+/// Whether a directory contains a run.
 fn is_begun(directory: &Path) -> bool {
     directory.join("results.sqlite").exists()
 }
@@ -176,7 +178,7 @@ fn measure(
     item: &Item,
     root: &Path,
     ready: &[Box<dyn Dbms>],
-    sitting: &Sitting,
+    session: &SessionOptions,
     shown: (&mut Progress, usize),
 ) -> anyhow::Result<Exit> {
     // The folder of the matrix may come from elsewhere.
@@ -186,9 +188,9 @@ fn measure(
         true => RunDirectory::resume(&path)?,
         false => setup.create(&path, item.plan.clone())?,
     };
-    let measured = setup.measure(&mut directory, ready, sitting, shown)?;
+    let measured = setup.measure(&mut directory, ready, session, shown)?;
     if let Some((run, _)) = &measured.reported
-        && !sitting.json
+        && !session.json
     {
         output::print(&format!("== {} ==\n", item.title))?;
         report::print_result(run, false)?;
@@ -197,17 +199,17 @@ fn measure(
     Ok(measured.exit)
 }
 
-/// Says what has come of everything, and how to go on.
+/// Prints the outcomes, and how to resume.
 fn conclude(
     items: &[Item],
     outcomes: &Outcomes,
     root: &Path,
-    sitting: &Sitting,
+    session: &SessionOptions,
 ) -> anyhow::Result<Exit> {
     let mut summary = table(&["WORKLOAD", "RESULT", "REPORT"]);
     for item in items {
         let result = match outcomes.of(item) {
-            None => "not begun",
+            None => "not started",
             Some(Exit::Done) => "done",
             Some(Exit::SlaMissed) => "done, write rate missed",
             Some(Exit::Regression) => "done, regression found",
@@ -219,13 +221,13 @@ fn conclude(
         let report = if report.exists() { report.display().to_string() } else { String::new() };
         summary.add_row([item.title.clone(), result.to_string(), report]);
     }
-    match sitting.json {
+    match session.json {
         true => output::print_json(&outcomes.json())?,
         false => output::print(&format!("{summary}\n"))?,
     }
     if items.iter().any(|item| !outcomes.is_done(item)) {
         let out = root.display();
-        output::note(&format!("to go on with the rest: rqps run --resume --out {out}"));
+        output::note(&format!("to resume: rqps run --resume --out {out}"));
     }
     Ok(items.iter().filter_map(|item| outcomes.of(item)).max().unwrap_or(Exit::Done))
 }

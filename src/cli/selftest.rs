@@ -1,4 +1,4 @@
-//! `rqps selftest`: are rqps's verdicts true on this machine?
+//! `rqps selftest`: checks rqps's verdicts on this machine, where the truth is known.
 
 mod parts;
 
@@ -22,54 +22,71 @@ use rqps_store::{refuse_unwritable, write_whole};
 use super::exit::Exit;
 use super::output::{self, note};
 use super::progress::Progress;
-use super::session::Setup;
+use super::session::{MACHINE, MEASURE, OUTPUT, PRECISION, Setup};
 use super::units::{Bytes, Roughly};
 use parts::{About, Part};
 
-/// Builds for somebody who names none.
+/// The builds if none are named.
 const DEFAULT: [&str; 2] = ["postgres@17.6", "sqlite"];
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Five minutes: finds gross errors only.
-    #[arg(long)]
+    /// Take five minutes only, which finds gross errors.
+    #[arg(long, help_heading = MEASURE)]
     quick: bool,
-    /// The builds to try it with, each of which stands for its engine [default:
-    /// postgres@17.6,sqlite].
-    #[arg(long, value_name = "CONTENDER,…", value_delimiter = ',')]
+    /// Builds to test, each of which stands for its engine
+    ///
+    /// [default: postgres@17.6,sqlite]
+    #[arg(long, value_name = "CONTENDER,…", help_heading = MEASURE, value_delimiter = ',')]
     dbms: Vec<Contender>,
-    /// How often a build takes part beside itself [default: 8, with --quick 4].
-    #[arg(long, value_name = "N")]
-    twins: Option<u32>,
-    /// Restarts of all servers [default: 8, with --quick 6].
-    #[arg(long, value_name = "N")]
+    /// Number of times that a build takes part in its A/A comparison
+    ///
+    /// Each has data of its own. Any difference that is found between them is a false alarm. More
+    /// of them test more verdicts, and take more time.
+    ///
+    /// [default: 8, with --quick 4]
+    #[arg(long, value_name = "N", help_heading = PRECISION)]
+    controls: Option<u32>,
+    /// Number of rounds; each restarts all servers
+    ///
+    /// [default: 8, with --quick 6]
+    #[arg(long, value_name = "N", help_heading = PRECISION)]
     rounds: Option<u32>,
-    /// How long each contender is measured for each test in each round [default: 0.5, with --quick
-    /// 0.3; whole runs four times as long].
-    #[arg(long, value_name = "SECONDS")]
+    /// Measured time of each test, per contender and round
+    ///
+    /// Whole runs take four times as long.
+    ///
+    /// [default: 0.5, with --quick 0.3]
+    #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
     /// Rows of the table.
-    #[arg(long, default_value = "100K")]
+    #[arg(long, help_heading = MEASURE, default_value = "100K")]
     rows: Count,
-    /// Clients, each with a connection to every contender. With several there are only equals: how
-    /// much of a slowdown is to be seen is known for one. Comparisons with as many clients go by
-    /// the result, and no others.
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    /// Number of clients, each connected to every contender
+    ///
+    /// With several clients there are only A/A comparisons, since the effect of an injected
+    /// slowdown is known for one client. Comparisons with this number of clients use the result,
+    /// and no others.
+    #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
-    /// Only some of its comparisons. What is found counts as little as with --quick.
-    #[arg(long, value_name = "PART,…", value_delimiter = ',')]
+    /// Run only these comparisons
+    ///
+    /// As with --quick, the result does not replace that of a full selftest if it finds nothing.
+    #[arg(long, value_name = "PART,…", help_heading = MEASURE, value_delimiter = ',')]
     only: Vec<About>,
-    /// Decides all random draws.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of all random draws.
+    #[arg(long, help_heading = MEASURE, default_value_t = 1)]
     seed: u64,
-    /// Count what was measured while the machine was busy with something else.
-    #[arg(long)]
+    /// Keep measurements taken on a busy machine
+    ///
+    /// Otherwise guards discard them, and they are repeated.
+    #[arg(long, help_heading = MACHINE)]
     no_guards: bool,
-    /// The directory for the results [default: out/selftest-<time>].
-    #[arg(long, value_name = "DIR")]
+    /// Directory for the results [default: out/selftest-<time>].
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     out: Option<PathBuf>,
     /// Print the result as JSON instead of tables.
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     json: bool,
 }
 
@@ -84,7 +101,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     if parts.is_empty() {
         bail!(
-            "nothing is left to try: settings are not part of --quick, and with several --clients there are only equals"
+            "no part remains: --quick leaves out settings, and several --clients leave A/A comparisons \
+             only. Drop --quick, --clients or --only"
         );
     }
     let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
@@ -92,16 +110,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let out = out.unwrap_or_else(|| PathBuf::from("out").join(format!("selftest-{compact}")));
     refuse_unwritable(&out)?;
     if fs::read_dir(&out).is_ok_and(|mut files| files.next().is_some()) {
-        bail!("'{}' is not empty: name another --out", out.display());
+        bail!("'{}' is not empty. Use another --out", out.display());
     }
     let is_new = !out.exists();
-    // What is wrong with a contender of the last part is told before the first one begins.
+    // Errors in a contender of the last part are reported before the first one begins.
     announce(&parts, &skipped)?;
     let (parts, ready): (Vec<_>, Vec<_>) =
         prepared(&setup, parts, &mut skipped)?.into_iter().unzip();
     let alone = SessionLock::take(&SessionLock::host_path()).map_err(LabError::from)?;
 
-    note("synthetic rounds first, which need no server");
+    note("synthetic rounds come first; they need no server");
     let mut cells = synthetic();
     let title =
         |number: usize, part: &Part| format!("{} ({number} of {})", part.title, parts.len());
@@ -118,16 +136,16 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
                 let kept = match place {
                     0 => String::new(),
                     _ => format!(
-                        ": the comparisons that were done are in {}, and rqps report shows each",
+                        ": the completed comparisons are in {}, and rqps report shows each",
                         out.display()
                     ),
                 };
-                note(&format!("interrupted, so nothing is concluded{kept}"));
+                note(&format!("interrupted, so the selftest has no result{kept}"));
                 return Ok(Exit::Interrupted);
             }
             // Not every machine has what a setting needs, such as a filesystem with direct IO.
             Ok((Outcome::Failed, _)) if is_varied => {
-                skip(&mut skipped, format!("{}: it failed, and {logs}", part.title));
+                skip(&mut skipped, format!("{}: it failed; {logs}", part.title));
             }
             Err(error) if is_varied => {
                 skip(&mut skipped, format!("{}: {}", part.title, output::told(&error)));
@@ -152,11 +170,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     conclude(&result, &setup, &out, arguments.json)
 }
 
-/// A part with its contenders, which can be started.
+/// A part with its contenders, ready to be started.
 type Ready = (Part, Vec<Box<dyn Dbms>>);
 
-/// Finds everything that can be wrong with the parts, and fetches the builds. Settings that a build
-/// does not know are not tried.
+/// Finds everything that can be wrong with the parts, and fetches the builds. Parts with settings
+/// that a build does not have are skipped.
 fn prepared(
     setup: &Setup,
     parts: Vec<Part>,
@@ -178,14 +196,14 @@ fn prepared(
     Ok(able)
 }
 
-/// What turns out not to be possible.
+/// Reports a part that turns out to be impossible.
 fn skip(skipped: &mut Vec<String>, what: String) {
-    note(&format!("not tried: {what}"));
+    note(&format!("skipped: {what}"));
     skipped.push(what);
 }
 
-/// Removes the run of a part that was not ended, which this selftest has made, and the folder if it
-/// is new and nothing else is in it.
+/// Removes the run of an interrupted part, and the folder if this selftest created it and it is
+/// empty.
 fn remove(part: &Part, out: &Path, is_new: bool) -> anyhow::Result<()> {
     let path = out.join(&part.title);
     fs::remove_dir_all(&path).with_context(|| format!("cannot remove '{}'", path.display()))?;
@@ -206,7 +224,7 @@ fn conclude(result: &SelfTest, setup: &Setup, out: &Path, json: bool) -> anyhow:
         write_whole(&path, |out| out.write_all(text.as_bytes()))?;
     }
     let mut known = Fitnesses::read(setup.home.root()).unwrap_or_else(|error| {
-        note(&format!("{error}: what was known is lost"));
+        note(&format!("{error}; results of earlier selftests are lost"));
         Fitnesses::default()
     });
     known.add(result.fitness.clone());
@@ -217,13 +235,11 @@ fn conclude(result: &SelfTest, setup: &Setup, out: &Path, json: bool) -> anyhow:
     }
     note(&format!("wrote {}", out.join(JSON).display()));
     note(&match result.fitness[..] {
-        [] => {
-            "rqps compare goes on by default: nothing has become known of this machine".to_string()
-        }
+        [] => "rqps compare keeps its defaults: there is no result for this machine".to_string(),
         _ if result.clients > 1 => {
-            format!("rqps compare --clients {} goes by {}", result.clients, kept.display())
+            format!("rqps compare --clients {} uses {}", result.clients, kept.display())
         }
-        _ => format!("rqps compare goes by {}", kept.display()),
+        _ => format!("rqps compare uses {}", kept.display()),
     });
     Ok(match result.conclusion {
         Conclusion::Sound => Exit::Done,
@@ -231,7 +247,7 @@ fn conclude(result: &SelfTest, setup: &Setup, out: &Path, json: bool) -> anyhow:
     })
 }
 
-/// What it will take.
+/// Prints the time and disk that it takes.
 fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
     let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
     let estimates = parts.iter().map(|part| rqps_lab::estimate(&part.plan, cpus, memory));
@@ -245,7 +261,7 @@ fn announce(parts: &[Part], skipped: &[String]) -> anyhow::Result<()> {
         Roughly(time),
         Bytes(disk)
     ));
-    skipped.iter().for_each(|what| note(&format!("not tried: {what}")));
+    skipped.iter().for_each(|what| note(&format!("skipped: {what}")));
     Ok(())
 }
 
@@ -285,16 +301,16 @@ fn measure(
 
 impl Arguments {
     fn contenders(&self) -> anyhow::Result<Vec<Contender>> {
-        if self.twins.is_some_and(|twins| twins < 2) {
-            bail!("a build beside itself is two: --twins must be at least 2");
+        if self.controls.is_some_and(|controls| controls < 2) {
+            bail!("--controls must be at least 2, since an A/A comparison has two arms");
         }
         if self.dbms.is_empty() {
             return Ok(DEFAULT.map(|name| name.parse().expect("these are contenders")).to_vec());
         }
         if let Some(one) = self.dbms.iter().find(|one| matches!(one.build, Build::Server { .. })) {
             bail!(
-                "'{one}' is running already: a selftest starts and slows down servers of its own, so \
-                 name builds"
+                "cannot test '{one}': a selftest starts and slows down servers of its own. Name a \
+                 build"
             );
         }
         Ok(self.dbms.clone())

@@ -1,5 +1,5 @@
-//! What every verb that measures has in common: where results go, going on with a run, and what is
-//! printed in the end.
+//! What all measuring verbs share: where results go, how a run is resumed, and what is printed at
+//! the end.
 
 use std::collections::BTreeMap;
 use std::iter;
@@ -24,65 +24,77 @@ use super::plan::Forecast;
 use super::progress::{Fetching, Progress, standing};
 use super::report;
 
-/// What the identity of a selftest's run begins with, and so the name of its data directories.
+/// Headings of options in the help.
+pub(super) const MEASURE: &str = "What to measure";
+pub(super) const PRECISION: &str = "Precision";
+pub(super) const MACHINE: &str = "Machine";
+pub(super) const OUTPUT: &str = "Output";
+
+/// The identity of a selftest's run begins with this, and so do the names of its data directories.
 pub(super) const SELFTEST: &str = "selftest-";
 
 #[derive(Args)]
 pub(crate) struct Session {
-    /// Decides all random draws: data, order and arrival times.
-    #[arg(long, default_value_t = 1)]
+    /// Seed of all random draws: data, order and arrival times.
+    #[arg(long, help_heading = MEASURE, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Give each DBMS a cache that holds all data with room, whatever its config says: what rqps
-    /// compare does without --io-bound.
-    #[arg(long, conflicts_with = "io_bound")]
+    /// Give each DBMS a cache larger than the data
+    ///
+    /// This overrides its config, and is the default of rqps compare without --io-bound.
+    #[arg(long, help_heading = MACHINE, conflicts_with = "io_bound")]
     cached: bool,
-    /// Give each DBMS a cache that holds a tenth of the data, whatever its config says. The rest is
-    /// read from the disk only where memory is short (--memory): otherwise the page cache has it.
-    #[arg(long)]
+    /// Give each DBMS a cache for a tenth of the data
+    ///
+    /// This overrides its config. The rest is read from disk only if memory is short (--memory);
+    /// otherwise the page cache holds it.
+    #[arg(long, help_heading = MACHINE)]
     io_bound: bool,
-    /// The most memory that each server may use, the page cache of its files included, such as
-    /// 512M: a control group, so that data beyond it are read from the disk.
-    #[arg(long, value_name = "SIZE")]
+    /// Limit the memory of each server, such as 512M
+    ///
+    /// The page cache of its files counts, so that data beyond the limit are read from disk. rqps
+    /// uses a control group for this.
+    #[arg(long, value_name = "SIZE", help_heading = MACHINE)]
     pub(crate) memory: Option<Memory>,
     #[command(flatten)]
-    sitting: Sitting,
+    session: SessionOptions,
 }
 
-/// What does not change what is measured.
+/// Options of one session. They are not part of the plan, so each session of a run has its own.
 #[derive(Args)]
-pub(crate) struct Sitting {
-    /// The directory for the results [default: out/<verb>-<time>].
-    #[arg(long, value_name = "DIR")]
+pub(crate) struct SessionOptions {
+    /// Directory for the results [default: out/<verb>-<time>].
+    #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
     pub(crate) out: Option<PathBuf>,
-    /// Go on in --out where it was interrupted, as it was planned.
-    #[arg(long, requires = "out")]
+    /// Resume the interrupted run in --out, as it was planned.
+    #[arg(long, help_heading = OUTPUT, requires = "out")]
     pub(crate) resume: bool,
-    /// Exit with 4 if a step did not sustain its write rate, and with 5 if the verdict on any test
-    /// of a comparison is inconclusive or invalid, as it is of a write rate that was not sustained.
-    #[arg(long)]
+    /// Fail if a write rate was missed or a verdict is undecided
+    ///
+    /// Exit code 4: a step did not sustain its write rate. Exit code 5: a verdict of a comparison
+    /// is inconclusive or invalid, which includes a write rate that was not sustained.
+    #[arg(long, help_heading = OUTPUT)]
     strict: bool,
-    /// Leave the data directories on disk; of what was begun with it, also after a --resume
-    /// without.
-    #[arg(long)]
+    /// Keep data directories, also after the run is resumed.
+    #[arg(long, help_heading = OUTPUT)]
     keep_data: bool,
     /// Print the result as JSON instead of tables.
-    #[arg(long)]
+    #[arg(long, help_heading = OUTPUT)]
     pub(crate) json: bool,
 }
 
 /// The flags of a verb that say what is measured.
 pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
-    let sitting = Sitting::augment_args(Command::new(""));
-    let of_sitting: Vec<Id> = sitting.get_arguments().map(|arg| arg.get_id().clone()).collect();
+    let session = SessionOptions::augment_args(Command::new(""));
+    let of_session: Vec<Id> = session.get_arguments().map(|arg| arg.get_id().clone()).collect();
     verb.get_arguments()
-        .filter(move |arg| !of_sitting.contains(arg.get_id()) && arg.get_id() != "junit")
+        .filter(move |arg| !of_session.contains(arg.get_id()) && arg.get_id() != "junit")
         .filter(|arg| !arg.is_global_set())
 }
 
 /// Flags beside `--resume` that would be ignored, since the plan is there already.
 pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
     let is_resumed = matches!(matches.try_get_one::<bool>("resume"), Ok(Some(true)));
-    // Who names contenders repeats the whole plan.
+    // A command that names contenders repeats the whole plan.
     let is_repeated = matches.try_contains_id("contenders").unwrap_or(true);
     let is_given =
         |arg: &&Arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine);
@@ -91,16 +103,16 @@ pub(super) fn ignored(verb: &Command, matches: &ArgMatches) -> Vec<String> {
 }
 
 impl Session {
-    /// Whether a folder is not there yet and comes with the run directory that a verb makes: that
-    /// one, or one that it lies in.
+    /// Whether a folder does not exist yet and is created with the run directory of a verb: it is
+    /// that directory, or contains it.
     pub(crate) fn makes(&self, verb: &str, folder: &Path) -> bool {
         let whole = |path: &Path| std::path::absolute(path).ok();
-        let run = whole(&self.sitting.directory(verb));
+        let run = whole(&self.session.directory(verb));
         let made = |(run, folder): (PathBuf, PathBuf)| !folder.exists() && run.starts_with(folder);
         run.zip(whole(folder)).is_some_and(made)
     }
 
-    /// How much of the data each DBMS is to cache, if that was said.
+    /// How much of the data each DBMS caches, if a flag says so.
     pub(crate) fn cache(&self) -> Option<Cache> {
         match (self.cached, self.io_bound) {
             (true, _) => Some(Cache::Cached),
@@ -110,7 +122,7 @@ impl Session {
     }
 }
 
-impl Sitting {
+impl SessionOptions {
     /// Where the results go.
     pub(crate) fn directory(&self, verb: &str) -> PathBuf {
         let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");
@@ -118,27 +130,27 @@ impl Sitting {
     }
 }
 
-/// What measuring needs of the process; there can be one.
+/// What measuring needs of the process: one for each process.
 pub(crate) struct Setup {
     pub(crate) home: Home,
     pub(crate) cancel: Cancel,
 }
 
-/// What has come of a run.
+/// The outcome of a run.
 pub(crate) struct Measured {
     pub(crate) exit: Exit,
-    /// What is stored, if anything was measured, and the reports that were written of it.
+    /// The stored run, if anything was measured, and the reports that were written.
     pub(crate) reported: Option<(Run, Vec<PathBuf>)>,
 }
 
 impl Setup {
     pub(crate) fn new() -> anyhow::Result<Self> {
-        let cancel = super::cancel::listen().context("signals cannot be caught")?;
+        let cancel = super::cancel::listen().context("cannot catch signals")?;
         Ok(Setup { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
     }
 
-    /// Finds everything that can be wrong with a plan, and fetches the builds. Those that nobody
-    /// runs are told before they are measured.
+    /// Finds everything that can be wrong with a plan, and fetches the builds. Builds unlike those
+    /// of distributions are reported before they are measured.
     pub(crate) fn prepare(&self, plan: &Plan) -> anyhow::Result<Vec<Box<dyn Dbms>>> {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, &self.cancel);
@@ -146,7 +158,7 @@ impl Setup {
         for (contender, dbms) in plan.contenders.iter().zip(&ready) {
             if let Some(unusual) = dbms.flags().unusual() {
                 output::note(&format!(
-                    "{}: {unusual}: not what distributions ship",
+                    "{}: {unusual}, unlike the builds that distributions ship",
                     contender.name()
                 ));
             }
@@ -154,17 +166,17 @@ impl Setup {
         Ok(ready)
     }
 
-    /// Looks at the servers of a plan that are running already, and keeps other runs out of them.
+    /// Inspects the remote servers of a plan, and locks out other runs.
     pub(crate) fn arrive(&self, plan: &Plan, ready: &[Box<dyn Dbms>]) -> anyhow::Result<()> {
         Ok(rqps_lab::arrive(plan, ready)?)
     }
 
-    /// Makes the directory of a new run.
+    /// Creates the directory of a new run.
     pub(crate) fn create(&self, path: &Path, plan: Plan) -> anyhow::Result<RunDirectory> {
         self.create_as("", path, plan)
     }
 
-    /// Makes the directory of a run of a selftest: nobody goes on with it.
+    /// Creates the directory of a selftest's run, which cannot be resumed.
     pub(crate) fn create_for_selftest(
         &self,
         path: &Path,
@@ -180,7 +192,7 @@ impl Setup {
             id: format!("{kind}{}-{}-{}", now.strftime("%Y%m%dT%H%M%S"), process::id(), number()),
             rqps_version: env!("CARGO_PKG_VERSION").to_string(),
             created: now.to_string(),
-            // By its name: results are passed on, and where the program lies is of this machine.
+            // By name only: results are shared, and the program's path is of this machine alone.
             command: iter::once("rqps".to_string())
                 .chain(
                     std::env::args_os()
@@ -201,7 +213,7 @@ impl Setup {
             }),
         };
         RunDirectory::create(path, plan, manifest).map_err(|error| match error {
-            // The others name the place themselves.
+            // The other errors name the directory themselves.
             StoreError::Sql(_) => {
                 anyhow::Error::from(error).context(format!("the run in '{}'", path.display()))
             }
@@ -209,18 +221,18 @@ impl Setup {
         })
     }
 
-    /// Measures what the run does not have yet, and writes its reports.
+    /// Measures what the run lacks, and writes its reports.
     pub(crate) fn measure(
         &self,
         directory: &mut RunDirectory,
         ready: &[Box<dyn Dbms>],
-        sitting: &Sitting,
+        session: &SessionOptions,
         (progress, workload): (&mut Progress, usize),
     ) -> anyhow::Result<Measured> {
         output::note(&format!("results go to {}", directory.path().display()));
         progress.begin(workload);
         let mut watch = |event| progress.event(&event);
-        let (home, keep_data, judge) = (&self.home, sitting.keep_data, &standing);
+        let (home, keep_data, judge) = (&self.home, session.keep_data, &standing);
         let mut lab = Lab { home, watch: &mut watch, cancel: &self.cancel, keep_data, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready);
         progress.end();
@@ -228,10 +240,10 @@ impl Setup {
             outcome.with_context(|| format!("the run in '{}'", directory.path().display()))?;
         let run = directory.run()?;
         let exit = match outcome {
-            Outcome::Complete if sitting.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
+            Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
             Outcome::Complete => match rqps_report::gate(&run) {
                 Some(Gate::Regression) => Exit::Regression,
-                Some(Gate::Undecided) if sitting.strict => Exit::Unfit,
+                Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,
             },
             Outcome::Failed => Exit::Failed,
@@ -248,14 +260,14 @@ impl Setup {
     }
 }
 
-/// How many runs this process has begun before.
+/// The number of runs that this process has created before.
 fn number() -> usize {
     static BEGUN: AtomicUsize = AtomicUsize::new(0);
     BEGUN.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Runs what a verb asks for. `plan` makes its plan from the flags; contenders may be left out when
-/// a run is resumed. `and` is done with what was measured.
+/// Runs a verb. `plan` makes the plan from the flags; contenders may be omitted if a run is
+/// resumed. `and` is called with the stored run.
 pub(crate) fn run(
     verb: &str,
     session: &Session,
@@ -264,11 +276,11 @@ pub(crate) fn run(
     and: impl FnOnce(&Run) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let setup = Setup::new()?;
-    let sitting = &session.sitting;
-    let path = sitting.directory(verb);
-    // Everything that can be wrong with the request is found before the run directory is made.
-    let (resumed, plan) = match sitting.resume {
-        true => resume(sitting, contenders, plan).map(|(run, plan)| (Some(run), plan))?,
+    let session = &session.session;
+    let path = session.directory(verb);
+    // Everything that can be wrong with the request is found before the run directory is created.
+    let (resumed, plan) = match session.resume {
+        true => resume(session, contenders, plan).map(|(run, plan)| (Some(run), plan))?,
         false => {
             let plan = plan()?;
             RunDirectory::refuse_unfit(&path)?;
@@ -287,31 +299,31 @@ pub(crate) fn run(
     };
     let mut progress = Progress::new([(String::new(), &directory.plan)])?;
     let Measured { exit, reported } =
-        setup.measure(&mut directory, &ready, sitting, (&mut progress, 0))?;
+        setup.measure(&mut directory, &ready, session, (&mut progress, 0))?;
     if let Some((run, files)) = &reported {
-        report::print_result(run, sitting.json)?;
+        report::print_result(run, session.json)?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
         and(run)?;
         if matches!(exit, Exit::Failed | Exit::Interrupted) {
             let out = directory.path().display();
-            output::note(&format!("to go on with the rest: rqps {verb} --resume --out {out}"));
+            output::note(&format!("to resume: rqps {verb} --resume --out {out}"));
         }
     }
     Ok(exit)
 }
 
-/// Opens the run to go on with. Contenders may be left out; if they are given, so must be all else,
-/// and it must be the same plan. Given contenders count, for they may have passwords.
+/// Opens the run to resume. Contenders may be omitted; if they are given, the whole plan must be
+/// given, and be the same. Given contenders replace the stored ones, for they may have passwords.
 fn resume(
-    sitting: &Sitting,
+    session: &SessionOptions,
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
 ) -> anyhow::Result<(RunDirectory, Plan)> {
-    let path = sitting.out.as_deref().unwrap_or(Path::new("."));
+    let path = session.out.as_deref().unwrap_or(Path::new("."));
     let directory = RunDirectory::resume(path)?;
     if directory.manifest.id.starts_with(SELFTEST) {
         bail!(
-            "the run in '{}' is part of a selftest, which cannot be gone on with: begin another",
+            "cannot resume '{}': it is part of a selftest. Start another selftest",
             path.display()
         );
     }
@@ -322,15 +334,15 @@ fn resume(
     let plan = plan()?;
     if plan.to_toml() != directory.plan.to_toml() {
         bail!(
-            "the run in '{}' was begun with another plan (see its plan.toml): to go on with it, \
-             leave everything but --resume and --out away",
+            "cannot resume '{}' with another plan (see its plan.toml). Drop everything but --resume \
+             and --out",
             path.display()
         );
     }
     Ok((directory, plan))
 }
 
-/// A contender prints itself without its password; anything else is kept as it was typed.
+/// A contender is printed without its password; anything else is kept as typed.
 fn without_secrets(argument: String) -> String {
     argument.parse::<Contender>().map_or(argument, |contender| contender.to_string())
 }

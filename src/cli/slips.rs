@@ -1,4 +1,4 @@
-//! Builds that were named in another form than rqps's: what is there says what was meant.
+//! Suggests a contender when a build is named in another form than rqps's.
 
 use std::path::Path;
 
@@ -6,8 +6,8 @@ use rqps_dbms::{DbmsError, descriptor};
 use rqps_lab::LabError;
 use rqps_plan::{Dbms, is_path};
 
-/// Of a word that is no contender, and of an error about a config that is no file: the contender
-/// that the build there is.
+/// The contender that was meant, for a word that is no contender, or an error about a config that
+/// is no file: if a build is at that path.
 pub(crate) fn suggestion(error: &anyhow::Error) -> Option<String> {
     let path = match error.downcast_ref::<DbmsError>() {
         Some(DbmsError::ConfigFile { path, .. }) => Some(path.as_path()),
@@ -25,7 +25,7 @@ fn config_path(error: &LabError) -> Option<&Path> {
     }
 }
 
-/// `a=/opt/pg` as `a=postgres@/opt/pg`, if a build is there.
+/// `a=/opt/pg` as `a=postgres@/opt/pg`, if that folder contains a build.
 pub(crate) fn build_meant(word: &str) -> Option<String> {
     let (label, rest) = match word.split_once('=') {
         Some((label, rest)) if !label.contains(['/', '?', ':', '@']) => (format!("{label}="), rest),

@@ -1,4 +1,4 @@
-//! What findings suggest to do next is read by the real command line.
+//! Tests that the real command line accepts the commands that findings suggest.
 
 use clap::Parser;
 use rqps_analysis::diagnosis::{Evidence, Next};
@@ -6,7 +6,7 @@ use rqps_plan::{Plan, Profiled, Workload};
 
 use super::{Cli, Verb};
 
-/// Comparisons as people ask for them.
+/// Comparisons as users write them.
 const ASKED: [&[&str]; 13] = [
     &["sqlite", "sqlite?mmap_size=256M"],
     &["slow=sqlite?journal_mode=delete&synchronous=full", "sqlite", "--rows", "20K", "--clients=4"],
@@ -20,10 +20,10 @@ const ASKED: [&[&str]; 13] = [
     &["postgres@17.6", "postgres@18.0", "--workload", "ibench@p2024:l.i0,l.x,l.i1"],
     &["postgres@17.6", "postgres@18.0", "--workload", "ibench@p2020", "--writes", "1M"],
     &["postgres@17.6", "postgres@18.0", "--workload", "micro:range", "--no-check"],
-    &["postgres@17.6", "postgres@18.0", "--slice", "20ms", "--no-twin", "--profile=all"],
+    &["postgres@17.6", "postgres@18.0", "--slice", "20ms", "--no-control", "--profile=all"],
 ];
 
-/// The same checks as where it is typed.
+/// With the same checks as a typed command.
 fn plan(words: impl IntoIterator<Item = String>) -> Plan {
     let words: Vec<String> = words.into_iter().collect();
     match Cli::try_parse_from(&words).unwrap_or_else(|error| panic!("{words:?}: {error}")).verb {

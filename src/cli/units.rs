@@ -1,4 +1,4 @@
-//! Bytes and times as people say them.
+//! Bytes and times as people write them.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,8 +6,8 @@ use std::time::Duration;
 /// `1.50 GiB`
 pub(crate) struct Bytes(pub(crate) u64);
 
-/// `3 minutes`, in the largest unit of which it is one and a half: what is foretold is not known to
-/// the second.
+/// `3 minutes`, in the largest unit of which it has at least one and a half, since a forecast is
+/// not accurate to the second.
 pub(crate) struct Roughly(pub(crate) Duration);
 
 impl fmt::Display for Bytes {

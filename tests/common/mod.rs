@@ -1,5 +1,5 @@
-//! What the tests share: rqps with a home of its own, running in the foreground or in the
-//! background, and a look at what it left behind.
+//! Shared parts of the tests: rqps with a home of its own, running in the foreground or in the
+//! background, and checks of what it leaves.
 // Each file of tests uses a part of it.
 #![allow(dead_code)]
 
@@ -23,24 +23,23 @@ use tempfile::TempDir;
 
 use result::{Finished, RunResult};
 
-/// How long anything may take that is bound to happen: a build may have to be fetched first.
+/// The time limit for expected events: a build may have to be fetched first.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// Far less than the 300 s that the orderly way waits for a frozen server, and far more than a busy
-/// machine needs for the other way.
+/// Far less than the 300 s that an orderly stop waits for a frozen server, and far more than a busy
+/// machine needs for an immediate stop.
 const AT_ONCE: Duration = Duration::from_secs(100);
 
-/// Tests that use the machine take turns, so that at most this many run at a time: four for each
-/// CPU of the smallest machine, since most of the time they wait. `.cargo/config.toml` has as many
-/// threads.
+/// At most this many tests use the machine at a time: four for each CPU of the smallest machine,
+/// since they mostly wait. `.cargo/config.toml` has as many threads.
 pub(crate) const TURNS: usize = 8;
 static TAKEN: Mutex<usize> = Mutex::new(0);
 static GIVEN_BACK: Condvar = Condvar::new();
 
-/// What is in a file of the user's, beside the run directory and rqps's home.
+/// The contents of a file of the user's, beside the run directory and rqps's home.
 const THEIRS: &str = "not rqps's";
 
-/// A turn at the machine; given back when dropped.
+/// The right to use the machine, released on drop.
 pub(crate) struct Turn(usize);
 
 impl Turn {
@@ -61,7 +60,7 @@ impl Drop for Turn {
     }
 }
 
-/// A test that failed while it held it spoils it for nobody.
+/// A test that fails while it holds the lock does not affect the others.
 pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -85,7 +84,7 @@ fn open_to_all(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What gives the command behind it locks of its own, where this machine lets a test do that.
+/// The command prefix for locks of a test's own, where this machine allows that.
 const OWN_LOCKS: [&str; 5] =
     ["unshare", "--mount", "bash", "-c", r#"mount -t tmpfs locks /run/lock && exec "$0" "$@""#];
 
@@ -106,13 +105,13 @@ impl Rqps {
         Rqps::with(Turn::take(1))
     }
 
-    /// For tests that look at times: no other test of the file runs meanwhile.
+    /// For tests of times: no other test of the file runs meanwhile.
     pub(crate) fn alone() -> Rqps {
         Rqps::with(Turn::take(TURNS))
     }
 
-    /// For comparisons whose times nobody looks at. One measures on a machine at a time, which
-    /// others learn from a lock; but half of the time one of two CPUs waits for the other.
+    /// For comparisons whose times do not matter. A lock allows one measurement on a machine at a
+    /// time, but half of the time one of two CPUs waits for the other.
     pub(crate) fn with_own_locks() -> Rqps {
         let can = has_own_locks();
         let mut rqps = if can { Rqps::new() } else { Rqps::alone() };
@@ -152,7 +151,7 @@ impl Rqps {
         self.path("home")
     }
 
-    /// The working directory, which stays empty unless rqps makes something in it.
+    /// The working directory, which stays empty unless rqps creates something in it.
     pub(crate) fn work(&self) -> PathBuf {
         self.path("work")
     }
@@ -182,7 +181,7 @@ impl Rqps {
         command
     }
 
-    /// Any program, as rqps is run.
+    /// Any program, run like rqps.
     pub(crate) fn program(&self, program: &str) -> Command {
         let before: &[&str] = if self.has_own_locks { &OWN_LOCKS } else { &[] };
         let words = [before, &[program]].concat();
@@ -217,18 +216,19 @@ impl Rqps {
         self.start("micro", arguments).finish()
     }
 
-    /// Goes on with the run in [`Rqps::out`].
+    /// Resumes the run in [`Rqps::out`].
     pub(crate) fn resume(&self) -> Finished {
         self.ibench("--resume")
     }
 
-    /// What the run in [`Rqps::out`] has so far, also where its rqps was killed.
+    /// The results of the run in [`Rqps::out`] so far, also if its rqps was killed.
     pub(crate) fn so_far(&self) -> RunResult {
         let report = self.run(&format!("report {} --format json", self.out().display())).ok();
         RunResult(serde_json::from_str(&report.stdout).unwrap())
     }
 
-    /// No process, lease, socket or data of this home is left, and what is the user's is.
+    /// Asserts that no process, lease, socket or data of this home is left, and that the user's
+    /// file is.
     pub(crate) fn assert_nothing_is_left(&self) {
         self.assert_no_server_is_left();
         assert_eq!(fs::read_to_string(self.path("theirs")).unwrap(), THEIRS);
@@ -238,7 +238,7 @@ impl Rqps {
         assert!(left.is_empty(), "data are left: {left:?}");
     }
 
-    /// As after an interruption: data may stay, servers and their notes may not.
+    /// The state after an interruption: data may stay, servers and their leases may not.
     pub(crate) fn assert_no_server_is_left(&self) {
         let processes = processes::below(self.root.path());
         assert!(processes.is_empty(), "processes are left: {processes:?}");
@@ -259,8 +259,8 @@ impl Drop for Rqps {
     }
 }
 
-/// Whether this machine lets rqps hold servers to little memory; a note that the test is skipped if
-/// not.
+/// Whether this machine lets rqps limit the memory of servers; if not, prints that the test is
+/// skipped.
 pub(crate) fn can_limit_memory() -> bool {
     let limited = |group: rqps_observe::Group| group.limit_memory(1 << 30).is_ok();
     let can = rqps_observe::Group::create("probe").is_some_and(limited);
@@ -279,7 +279,7 @@ pub(crate) fn entries(path: &Path) -> Vec<String> {
     names
 }
 
-/// Waits for something that is bound to happen.
+/// Waits for an expected event.
 pub(crate) fn await_that(what: &str, happened: impl Fn() -> bool) {
     let deadline = Instant::now() + PATIENCE;
     while !happened() {
@@ -288,7 +288,7 @@ pub(crate) fn await_that(what: &str, happened: impl Fn() -> bool) {
     }
 }
 
-/// What has come through a pipe so far.
+/// The output from a pipe so far.
 #[derive(Default)]
 struct Heard {
     state: Mutex<Pipe>,
@@ -336,7 +336,7 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Interrupts twice: that ends it at once, whatever the orderly way waits for.
+    /// Interrupts twice, which ends it at once without an orderly stop.
     #[track_caller]
     pub(crate) fn interrupted_twice(self) -> Finished {
         processes::signal(self.pid(), Signal::INT);
@@ -365,8 +365,8 @@ impl Running {
         assert!(found.is_some(), "rqps ended and did not say '{text}':\n{}", self.heard());
     }
 
-    /// Waits until one of some texts has appeared on stderr; none if rqps ends without. Answers the
-    /// place of the first text that is there.
+    /// Waits until one of several texts has appeared on stderr; none if rqps ends without. Returns
+    /// the index of the first text that appeared.
     pub(crate) fn wait_for_one_of(&self, texts: &[&str]) -> Option<usize> {
         let heard = &self.stderr.as_ref().expect("stderr is read").0;
         let deadline = Instant::now() + PATIENCE;

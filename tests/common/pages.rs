@@ -1,13 +1,13 @@
 //! The pages of documentation, and the blocks of code in them.
 //!
-//! The word after the fence says what becomes of a block:
+//! The word after the fence determines how a block is tested:
 //!
 //! - `sh` is run by `tests/nightly/docs.rs`, page by page, each page in a directory of its own;
-//! - `sh,small` is run there made smaller, and read as it is by rqps's command line
+//! - `sh,small` is run there in a smaller form, and parsed unchanged by rqps's command line
 //!   (`src/cli/documents.rs`);
-//! - `sh,parse` is only read; why it is not run is said in `tests/documents.rs`;
-//! - `toml` or `toml,FILE` is a plan file, which is expanded; under its name the commands find it;
-//! - `text` is what a command printed, `sql` and `yaml` are for other programs.
+//! - `sh,parse` is only parsed; `tests/documents.rs` has the reasons;
+//! - `toml` or `toml,FILE` is a plan file, which is expanded; commands find it under its name;
+//! - `text` is the output of a command, `sql` and `yaml` are for other programs.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) struct Page {
 }
 
 pub(crate) struct Block {
-    /// Where it is, for those who must mend it: `docs/tutorial.md:12`.
+    /// Its place, for errors: `docs/tutorial.md:12`.
     pub(crate) place: String,
     /// The words after the fence, such as `sh` and `parse`.
     pub(crate) info: Vec<String>,
@@ -63,7 +63,7 @@ impl Page {
         blocks
     }
 
-    /// What is between backticks in its sentences.
+    /// The texts between backticks in its sentences.
     pub(crate) fn spans(&self) -> Vec<String> {
         let mut is_prose = true;
         let prose = self.text.lines().filter(|line| {

@@ -1,4 +1,4 @@
-//! Processes as /proc has them, and signals to them.
+//! Processes in /proc, and signals to them.
 
 use std::path::{Path, PathBuf};
 use std::{fs, iter};
@@ -18,7 +18,7 @@ fn stat(pid: i32) -> Option<(String, Vec<String>)> {
     Some((name.to_string(), tail.split_whitespace().map(str::to_string).collect()))
 }
 
-/// One that has ended and whose parent has not asked how is not.
+/// A zombie is not alive.
 pub(crate) fn is_alive(pid: i32) -> bool {
     stat(pid).is_some_and(|(_, fields)| fields[0] != "Z")
 }
@@ -41,7 +41,7 @@ pub(crate) fn server(pid: i32) -> Vec<i32> {
     iter::once(pid).chain(children(pid, "postgres")).collect()
 }
 
-/// The processes that serve a connection of rqps each.
+/// The processes that serve connections of rqps.
 pub(crate) fn backends(server: i32) -> Vec<i32> {
     let serves = |pid: &i32| {
         let title = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
@@ -50,7 +50,8 @@ pub(crate) fn backends(server: i32) -> Vec<i32> {
     children(server, "postgres").into_iter().filter(serves).collect()
 }
 
-/// All living processes that work in a directory or below it, as servers do in their data's.
+/// All living processes whose working directory is this one or below it, like servers in their
+/// data.
 pub(crate) fn below(directory: &Path) -> Vec<i32> {
     let directory = fs::canonicalize(directory).unwrap_or_else(|_| PathBuf::from(directory));
     let works_there = |pid: &i32| {
@@ -59,22 +60,22 @@ pub(crate) fn below(directory: &Path) -> Vec<i32> {
     all().filter(works_there).filter(|pid| is_alive(*pid)).collect()
 }
 
-/// Bytes of memory that a process has.
+/// Resident bytes of a process.
 pub(crate) fn memory(pid: i32) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
     line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024
 }
 
-/// Bytes of memory that a process had at most; none once it has ended.
+/// The peak of a process's resident bytes; none once it has ended.
 pub(crate) fn most_memory(pid: i32) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() * 1024)
 }
 
-/// Whether a signal that a process was sent still waits, or its handler is at work. A second one
-/// might be lost in it meanwhile.
+/// Whether a signal to a process is still pending, or its handler is running. A second one could be
+/// lost meanwhile.
 pub(crate) fn is_taking(pid: i32, signal: Signal) -> bool {
     let bit = 1u64 << (signal.as_raw() - 1);
     let has_it = |line: &str| {

@@ -36,15 +36,15 @@ impl Finished {
         self
     }
 
-    /// What the user got wrong is told in one line, and nothing else is but whom rqps asked for it
-    /// and what it fetched first, where the machine did not have it, or how that was built.
+    /// An error of the user is one line, without any other output except what rqps asked and
+    /// fetched first, where the machine lacked it, or how that was built.
     #[track_caller]
     pub(crate) fn refuses(self, code: i32, texts: &[&str]) -> Finished {
         let finished = self.expect_code(code).says(texts);
         assert_eq!(finished.stdout, "");
         let progress = ["asking ", "fetching ", "unpacking"];
         let is_progress = |line: &&str| {
-            let is_of_build = line.ends_with("not what distributions ship");
+            let is_of_build = line.ends_with("unlike the builds that distributions ship");
             is_of_build || progress.iter().any(|begin| line.starts_with(begin))
         };
         let lines: Vec<&str> = finished.stderr.lines().filter(|l| !is_progress(l)).collect();
@@ -62,7 +62,7 @@ impl RunResult {
         RunResult(serde_json::from_str(&text).unwrap())
     }
 
-    /// The names of the steps that were begun, in order.
+    /// The names of the started steps, in order.
     pub(crate) fn steps(&self) -> Vec<&str> {
         let begun = |step: &&Value| !step["results"].as_array().unwrap().is_empty();
         let steps = self.0["steps"].as_array().unwrap().iter().filter(begun);
@@ -77,7 +77,7 @@ impl RunResult {
         &step.unwrap_or_else(|| panic!("no step {name}: {:?}", self.steps()))["results"][0]
     }
 
-    /// Every step of every contender that was begun, as `contender step status`.
+    /// Every started step of every contender, as `contender step status`.
     pub(crate) fn states(&self) -> Vec<String> {
         let mut states = Vec::new();
         for step in self.0["steps"].as_array().unwrap() {
@@ -96,7 +96,7 @@ impl RunResult {
         assert!(states.iter().all(|state| state.ends_with(" done")), "{states:#?}");
     }
 
-    /// All is done, and what an earlier attempt had measured is as it was.
+    /// Asserts that all is done, and that the measurements of an earlier attempt are unchanged.
     #[track_caller]
     pub(crate) fn assert_completes(&self, earlier: &RunResult) {
         self.assert_all_done();

@@ -1,4 +1,4 @@
-//! What a Postgres server was told, from its own log.
+//! The statements that a Postgres server received, from its own log.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 /// Settings with which a server logs every statement with its session.
 pub(crate) const LOGGED: &str = "log_statement=all&log_line_prefix=%c|";
 
-/// What begins a step: rqps looks at the table before anything is done to it.
+/// The beginning of a step: rqps reads the table before it changes it.
 const LOOK_BEFORE: &str = "select count(*), coalesce(max(transactionid), 0) from pi1";
 
 /// One statement as the server received it.
@@ -38,7 +38,7 @@ impl Session {
     }
 }
 
-/// The sessions of one step, by what they did.
+/// The sessions of one step, by their work.
 #[derive(Debug, Default)]
 pub(crate) struct Step {
     pub(crate) inserters: Vec<Session>,
@@ -122,7 +122,7 @@ impl ServerLog {
             } else if does("vacuum") || does("checkpoint") {
                 &mut step.maintenance
             } else if does("explain") {
-                // The plans that are kept beside the step's statements.
+                // The query plans that are stored with the step's statements.
                 continue;
             } else if session.statements.iter().any(|s| s.text.contains(" limit 10") || s.prepared)
             {
@@ -146,7 +146,7 @@ fn session<'a>(sessions: &'a mut Vec<Session>, id: &str) -> &'a mut Session {
     &mut sessions[index]
 }
 
-/// `DETAIL:  Parameters: $1 = '5', $2 = '7'`, as it is spelled since version 16 and was before.
+/// `DETAIL:  Parameters: $1 = '5', $2 = '7'`, in the spelling since version 16 and before.
 fn parameters(message: &str) -> Option<Vec<i64>> {
     let list = message.strip_prefix("DETAIL:  ")?;
     let list = list.strip_prefix("Parameters: ").or(list.strip_prefix("parameters: "))?;

@@ -205,7 +205,7 @@ insert into round (id, round, test, title, grouped, class, counts, place, part, 
 insert into machine_cost select pass, metric, value from old_pass_cost where contender = '';
 insert into measurement (id, round, arm, slot, status, error, clients, seconds, pause_seconds, check_seconds,
         index_seconds, target_rate, counted_rows, watched, bytes_before, note, statements)
-    select id, pass, contender, slot, iif(failed is null, 'done', 'failed'), failed, 0, 0, 0, 0, null, target_rate, null,
+    select id, pass, iif(contender = 'twin', 'A/A control', contender), slot, iif(failed is null, 'done', 'failed'), failed, 0, 0, 0, 0, null, target_rate, null,
         watched, bytes_before, note, statements from old_side;
 insert into cost select s.id, c.metric, c.value from old_pass_cost c
     join old_side s on s.pass = c.pass and s.contender = c.contender;
@@ -213,7 +213,9 @@ insert into slice_cost select s.id, c.metric, c.value from old_slice_cost c
     join old_side s on s.pass = c.pass and s.contender = c.contender;
 insert into engine select s.id, e.name, e.kind, e.value from old_pass_engine e
     join old_side s on s.pass = e.pass and s.contender = e.contender;
-insert into slice select * from old_slice;
+insert into slice select pass, place, client, iif(contender = 'twin', 'A/A control', contender), began, nanos, operations,
+    head_operations, rows, reads, writes, others, retries, client_cpu, server_cpu, server_run_queue_wait, server_switches,
+    reading_cpu from old_slice;
 
 insert into work select id, coalesce(step, side), client, operation, operations, rows, reads, writes, others, retries,
     max_lag, service, response from old_worker;

@@ -1,4 +1,4 @@
-//! What the documentation tells people to type works, in the order in which a page has it.
+//! Runs the commands of the documentation, in the order of each page.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -10,48 +10,42 @@ use crate::common::pages::{Page, pages, root, workflow};
 use crate::common::{Rqps, TURNS, can_limit_memory, lock};
 use rcgen::{CertificateParams, KeyPair};
 
-/// A comparison may find a regression: its exit code is a verdict, and no failure of the page. From
-/// its sources rqps is what the tests have built, and nothing else is asked of cargo. Manual pages
-/// are shown where there is something to show them with. With `$FEW` a comparison takes seconds,
-/// with `$SHORT` the Insert Benchmark.
+/// A comparison may find a regression: that exit code is a verdict, not a failure of the page.
+/// `cargo run` uses the rqps that the tests have built, and no other cargo command is allowed.
+/// Manual pages are shown where `man` exists. With `$FEW` a comparison takes seconds, with `$SHORT`
+/// the Insert Benchmark.
 const PRELUDE: &str = r#"
     rqps() { command rqps "$@" || [ "$? $1" = "1 compare" ]; }
     cargo() { [ "${*:1:3}" = "run --release --" ] && rqps "${@:4}"; }
     command -v man > /dev/null || man() { cat > /dev/null; }
-    FEW='--rows 10K --secs 0.2 --rounds 3 --loads 1 --no-twin --no-guards'
+    FEW='--rows 10K --secs 0.2 --rounds 3 --loads 1 --no-control --no-guards'
     SHORT='--rows 10K --writes 1K,100 --rates 100 --query-secs 1'
 "#;
 
-/// What a page takes for granted, and what it is run with.
+/// The assumptions of a page, and its replacements.
 struct Given {
     page: &'static str,
     /// Run before its first block, and after its last.
     before: &'static str,
     after: &'static str,
-    /// In blocks marked `sh,small` the second stands for the first, in this order.
+    /// In blocks marked `sh,small`, the second replaces the first, in this order.
     small: &'static [(&'static str, &'static str)],
-    /// It holds servers to little memory, which not every machine lets rqps do.
+    /// It limits the memory of servers, which not every machine allows.
     limits_memory: bool,
-    /// It encrypts: a server called `localhost` that has `server.key` is whom `ca.pem` vouches for.
+    /// It encrypts: `ca.pem` is the authority of a server called `localhost` with `server.key`.
     encrypts: bool,
 }
 
 const NOTHING: Given =
     Given { page: "", before: "", after: "", small: &[], limits_memory: false, encrypts: false };
 
-/// Flags stay as they are, but for sizes and times. SQLite stands for servers where the page is not
-/// about them, and for MySQL and MariaDB in comparisons, where starting them takes most of the
-/// time: the contenders that are named are read as they are (`src/cli/documents.rs`), and started
-/// by other tests.
-static GIVEN: [Given; 12] = [
+/// Flags stay unchanged, except sizes and times. SQLite replaces servers where the page is not
+/// about them, and MySQL and MariaDB in comparisons, where starting them takes most of the time:
+/// `src/cli/documents.rs` parses the named contenders, and other tests start them.
+static GIVEN: [Given; 13] = [
     Given {
         page: "README.md",
-        before: "rqps ibench postgres@17.6 $SHORT --out other/pg",
-        small: &[
-            ("--budget 2m", "--budget 2m --workload micro:point-query $FEW"),
-            ("--out out/18", "--workload micro:point-query $FEW --out out/18"),
-            ("--rows 200K --writes 40K,5K --query-secs 5", "$SHORT"),
-        ],
+        small: &[("--budget 2m", "--budget 2m --workload micro:point-query $FEW")],
         ..NOTHING
     },
     Given {
@@ -64,7 +58,7 @@ static GIVEN: [Given; 12] = [
             ),
             (
                 "'postgres@17:x9a2{,a,b,c}' --workload ibench --rows 1M",
-                "'sqlite{,?mmap_size=256M}' --workload ibench:l.i0 --rows 10K --rounds 3 --no-twin --no-guards",
+                "'sqlite{,?mmap_size=256M}' --workload ibench:l.i0 --rows 10K --rounds 3 --no-control --no-guards",
             ),
             (
                 "'postgres@{17,18}:x10{a,b}' --workload micro:range",
@@ -75,17 +69,26 @@ static GIVEN: [Given; 12] = [
         ..NOTHING
     },
     Given {
+        page: "docs/files.md",
+        before: "rqps ibench postgres@17.6 $SHORT --out other/pg",
+        small: &[
+            ("--out out/18", "--workload micro:point-query $FEW --out out/18"),
+            ("--rows 200K --writes 40K,5K --query-secs 5", "$SHORT"),
+        ],
+        ..NOTHING
+    },
+    Given {
         page: "docs/io-bound.md",
         small: &[
             ("postgres@17 postgres@18 --rows 10M", "postgres@17.6 --rows 300K --rates 100"),
-            // With so few rows a tenth of them is no cache that a server takes.
+            // A tenth of so few rows is too small a cache for a server.
             ("--rows 10M --io-bound --query-secs 300", "--rows 10K --only l.i0"),
             ("--query-secs 300", "--query-secs 1 --writes 1K,100"),
-            ("ibench --rows 10M", "ibench:l.i0 --rows 300K --rounds 3 --no-twin --no-guards"),
+            ("ibench --rows 10M", "ibench:l.i0 --rows 300K --rounds 3 --no-control --no-guards"),
             (
                 "mariadb@10.11 mariadb@11.8 --workload micro:point --rows 20M",
                 "postgres@17.6 postgres@18.0 --workload micro:point-query --rows 200K --secs 0.2 \
-                 --rounds 3 --loads 1 --no-twin --no-guards",
+                 --rounds 3 --loads 1 --no-control --no-guards",
             ),
         ],
         limits_memory: true,
@@ -200,7 +203,7 @@ static GIVEN: [Given; 12] = [
     Given {
         page: "reproductions/README.md",
         before: r#"{
-                     printf '%s\n' 'rows = "10K"' 'secs = 0.2' 'loads = 1' 'no-twin = true' 'no-guards = true'
+                     printf '%s\n' 'rows = "10K"' 'secs = 0.2' 'loads = 1' 'no-control = true' 'no-guards = true'
                      sed 's/^rounds = .*/rounds = 3/' "$ROOT/reproductions/01-hot-points.toml"
                    } > hot-points.toml"#,
         small: &[("reproductions/01-hot-points.toml", "hot-points.toml")],
@@ -227,7 +230,7 @@ fn run(rqps: &Rqps, script: &str, place: &str) {
     assert!(output.status.success(), "{place}: {}\n{told}", output.status);
 }
 
-/// Makes a key, and a certificate by which its owner vouches for itself.
+/// Creates a key and a self-signed certificate.
 fn certify(folder: &Path) {
     let key = KeyPair::generate().unwrap();
     let params = CertificateParams::new(vec!["localhost".to_string()]).unwrap();
@@ -278,7 +281,7 @@ fn assert_files_are_described(rqps: &Rqps) {
     let mut files = Vec::new();
     files_below(&rqps.work().join("out"), &mut files);
     for file in files {
-        // Logs are called after what they are of.
+        // Logs are named after their contents.
         let name = file.rsplit_once('.').filter(|(_, kind)| ["log", "hlog"].contains(kind));
         let name = name.map_or(file.clone(), |(_, kind)| format!("*.{kind}"));
         let is_there =
@@ -353,7 +356,7 @@ fn every_reproduction_is_a_plan_that_can_be_run() {
         let path = entry.unwrap().path();
         if path.extension().is_some_and(|extension| extension == "toml") {
             let shown = rqps.run(&format!("plan {}", path.display())).ok().stdout;
-            assert!(shown.contains("in all"), "{}: {shown}", path.display());
+            assert!(shown.contains("total"), "{}: {shown}", path.display());
             plans += 1;
         }
     }

@@ -1,5 +1,5 @@
-//! How far a new DBMS and a new workload reach: one of each that is no part of rqps is a patch in
-//! `docs/exercises`, which is applied to a copy of the sources, built, and measured with once.
+//! The changes for a new DBMS and a new workload: `docs/exercises` has a patch with one of each,
+//! which is applied to a copy of the sources, built, and used for one measurement.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use crate::common::{directory, lock};
 
-/// A workload is its data and a file with what it does, each with a row in a table.
+/// A workload is its data and a file with its operations, each with a row in a table.
 const FILES_OF_A_WORKLOAD: usize = 6;
 /// A DBMS has its connections, too.
 const FILES_OF_A_DBMS: usize = 8;
@@ -54,8 +54,8 @@ struct Exercise {
 
 impl Exercise {
     fn of(patch: &str, most: usize) -> Exercise {
-        // What all have in common is built once. Cargo goes by times, so that sources must be newer
-        // than what was built of others.
+        // Common parts are built once. Cargo goes by times, so the sources must be newer than the
+        // builds of others.
         static ONE: Mutex<()> = Mutex::new(());
         let _one = lock(&ONE);
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -82,7 +82,7 @@ impl Exercise {
         Exercise { folder, rqps }
     }
 
-    /// What it answers to a command.
+    /// The result of a command.
     fn measures(&self, arguments: &[&str]) -> Value {
         let out = self.folder.path().join(arguments[0]);
         let mut command = Command::new(&self.rqps);

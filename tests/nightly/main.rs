@@ -1,5 +1,5 @@
-//! What takes too long for every change: the commands of the documentation, the selftest,
-//! statistics of whole suites. `.ci/nightly` runs it, before an issue is closed.
+//! Tests that take too long for every change: the commands of the documentation, the selftest,
+//! statistics of whole suites. `.ci/nightly` runs them, before an issue is closed.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,4 +1,4 @@
-//! What `rqps micro` and `rqps scaleup` print and leave.
+//! The output and files of `rqps micro` and `rqps scaleup`.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! `rqps selftest` on real builds, and what comparisons make of its result.
+//! `rqps selftest` on real builds, and the use of its result in comparisons.
 
 use std::fs;
 use std::path::Path;
@@ -8,9 +8,9 @@ use rqps_stats::verdict::ESTIMATOR;
 use rustix::process::Signal;
 use serde_json::Value;
 
-/// So small that nothing can be seen: only that all of it is done, kept and used.
+/// Too small for findings: tests only that everything is measured, stored and used.
 const TINY: &str =
-    "selftest --quick --rows 2K --secs 0.1 --rounds 3 --twins 2 --no-guards --out st";
+    "selftest --quick --rows 2K --secs 0.1 --rounds 3 --controls 2 --no-guards --out st";
 
 fn json(path: &Path) -> Value {
     serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
@@ -30,16 +30,16 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
         let own = cells.iter().filter(|cell| !cell["treatment"][of].is_null());
         own.map(|cell| cell["expected"].as_f64().unwrap()).collect::<Vec<_>>()
     };
-    // Three tests, of 2 and 5 %; what one operation took was measured in each round.
+    // Three tests, of 2 and 5 %; the time of an operation was measured in each round.
     for (of, count) in [("server", 6), ("client", 3)] {
         let expected = treated(of);
         assert_eq!(expected.len(), count, "{cells:?}");
         assert!(expected.iter().all(|ratio| (0.0..0.999).contains(ratio)), "{expected:?}");
     }
     let equals = cells.iter().filter(|cell| cell["treatment"] == "same").count();
-    assert_eq!(equals, 5, "a twin in four tests by slices and in one by runs: {cells:?}");
+    assert_eq!(equals, 5, "an A/A control in four tests by slices and in one by runs: {cells:?}");
 
-    // No machine has a part in them.
+    // These are independent of the machine.
     for method in ["slices", "runs"] {
         let equals = made_up.iter().filter(|cell| cell["treatment"] == "same");
         let equals = equals.filter(|cell| cell["method"] == method).count();
@@ -53,7 +53,7 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     assert_eq!(json(&rqps.home().join("selftest.json"))["results"], found["fitness"]);
 
     let doses = json(&rqps.work().join("st/postgres_17.6-slowed-by-slices/doses.json"));
-    // In the middle of all rounds and tests: a machine that stands still spoils one of them.
+    // The median of all rounds and tests, since a stall of the machine affects one of them.
     let spent = |contender: &str, of: &str| {
         let own = doses.as_array().unwrap().iter();
         let own = own.filter(|dose| dose["contender"] == contender);
@@ -75,7 +75,7 @@ fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
     let running = Running::start(rqps.command(arguments.split_whitespace()));
     running.wait_for("(2 of 3)");
     processes::signal(running.pid(), Signal::INT);
-    let told = "nothing is concluded: the comparisons that were done are in st, and rqps report shows each";
+    let told = "the selftest has no result: the completed comparisons are in st, and rqps report shows each";
     running.finish().expect_code(130).says(&[told]);
     assert_eq!(crate::common::entries(&rqps.work().join("st")), ["sqlite-equals-by-slices"]);
     rqps.run("report st/sqlite-equals-by-slices --format text").ok();
@@ -85,26 +85,25 @@ fn an_interrupted_selftest_keeps_the_comparisons_that_were_done() {
 fn comparisons_go_by_what_the_selftest_has_found() {
     let rqps = Rqps::with_own_locks();
     let host = rqps_store::selftest::host(&rqps_observe::machine_facts(&rqps.home()));
-    // What one finds on a busy machine is for the machine to say, so this is what it may have
-    // found.
+    // A finding depends on the machine, so this is a possible one.
     let class = |class: &str, is_fit: bool| {
         serde_json::json!({
             "host": host, "engine": "sqlite", "class": class, "method": "slices",
             "date": "2026-11-22T03:00:00Z", "rqps_version": "0", "estimator": ESTIMATOR, "quick": true,
-            "is_fit": is_fit, "why": "9 of 20 of equals were told apart"
+            "is_fit": is_fit, "why": "A/A comparisons differ in 9 of 20"
         })
     };
-    // Of as many clients as nobody has below.
+    // With a number of clients that is not used below.
     let mut of_two = class("range", false);
     of_two["clients"] = Value::from(2);
-    // As those were that came before estimators had numbers.
+    // Like those from before estimators had numbers.
     let mut earlier = class("aggregate", false);
     earlier.as_object_mut().unwrap().remove("estimator");
     let results = [class("point", true), class("write", false), of_two, earlier];
     let text = serde_json::json!({ "version": 1, "results": results }).to_string();
     fs::write(rqps.home().join("selftest.json"), text).unwrap();
     let ended = rqps.run(
-        "compare sqlite again=sqlite --no-twin --workload micro:point-query,range-covered-pk,read-only-sum,update-index \
+        "compare sqlite again=sqlite --no-control --workload micro:point-query,range-covered-pk,read-only-sum,update-index \
          --rows 2K --secs 0.2 --rounds 3 --no-guards --out out",
     );
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
@@ -121,7 +120,7 @@ fn comparisons_go_by_what_the_selftest_has_found() {
         (
             "update-index",
             "runs",
-            "by selftest of 2026-11-22: sqlite by slices: 9 of 20 of equals were told apart",
+            "by selftest of 2026-11-22: sqlite by slices: A/A comparisons differ in 9 of 20",
         ),
     ] {
         let test = tests.iter().find(|test| test["name"] == name).unwrap();
@@ -152,18 +151,18 @@ fn parts_of_a_selftest_are_slowdowns_and_settings_whose_cause_is_known() {
     for cell in varied {
         assert_eq!(cell["settings"], "synchronous=full");
         assert!(cell["expected"].is_null() && cell["measured"].is_number(), "{cell}");
-        // Whether three rounds see anything is for the machine to say.
+        // Whether three rounds find anything depends on the machine.
         assert_eq!(cell["is_cause_right"].is_null(), cell["is_verdict"] == false, "{cell}");
     }
     let plan = rqps.work().join("st/sqlite-commit-by-slices/plan.toml");
     let plan = fs::read_to_string(plan).unwrap();
-    for side in ["base=sqlite?journal_mode=wal&synchronous=normal", "synchronous=full"] {
+    for side in ["baseline=sqlite?journal_mode=wal&synchronous=normal", "synchronous=full"] {
         assert!(plan.contains(side), "{plan}");
     }
     let text = fs::read_to_string(rqps.work().join("st/selftest.txt")).unwrap();
     assert!(text.contains("R11 slower commits"), "{text}");
-    assert!(text.contains("not tried  sqlite: a slower server"), "{text}");
-    let none = "nothing is left to try: settings are not part of --quick";
+    assert!(text.contains("skipped  sqlite: a slower server"), "{text}");
+    let none = "no part remains: --quick leaves out settings";
     rqps.run("selftest --quick --dbms sqlite --only settings").expect_code(2).says(&[none]);
     rqps.assert_nothing_is_left();
 }
@@ -181,7 +180,7 @@ fn several_clients_have_equals_only_and_a_result_of_their_own() {
     assert!(of_servers.clone().count() > 0 && of_servers.all(|cell| cell["treatment"] == "same"));
     let skipped = found["skipped"].as_array().unwrap();
     assert_eq!(skipped.len(), 1, "{skipped:?}");
-    assert!(skipped[0].as_str().unwrap().contains("slowdowns and limits"), "{skipped:?}");
+    assert!(skipped[0].as_str().unwrap().contains("slowdowns, limits"), "{skipped:?}");
     let fitness = found["fitness"].as_array().unwrap();
     assert!(fitness.iter().all(|one| one["clients"] == 2), "{fitness:?}");
     for part in ["sqlite-equals-by-slices", "sqlite-equals-by-runs"] {

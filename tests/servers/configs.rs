@@ -37,7 +37,7 @@ fn a_config_is_shown_as_its_file_and_as_this_machine_has_it() {
     let here = rqps.run("dbms configs postgres:x10a?jit=on").ok().stdout;
     assert!(here.contains("\njit = on\n") && here.contains("\nhuge_pages = off\n"), "{here}");
     assert!(!here.contains("shared_buffers = 70%"), "{here}");
-    rqps.run("dbms configs x10").refuses(2, &["no config is called 'x10': did you mean 'x"]);
+    rqps.run("dbms configs x10").refuses(2, &["unknown DBMS or config 'x10': did you mean 'x"]);
     rqps.run("dbms configs postgres:x11").refuses(2, &["postgres has no config 'x11'"]);
 }
 
@@ -73,7 +73,7 @@ fn a_cache_that_cannot_be_is_refused_with_what_can() {
         .refuses(2, &["of the memory that it may use", "rows"]);
     rqps.ibench("sqlite --rows 2K --io-bound").refuses(2, &["load 600K rows or more"]);
     let url = "postgres://ann@localhost/db";
-    rqps.ibench(&format!("{url} {SMALL} --cached")).refuses(2, &["running already"]);
+    rqps.ibench(&format!("{url} {SMALL} --cached")).refuses(2, &["it is a remote server"]);
     rqps.ibench("sqlite --cached --io-bound").expect_code(2).says(&["cannot be used with"]);
 }
 
@@ -98,5 +98,5 @@ fn a_run_with_a_chosen_cache_goes_on_with_it() {
 fn a_build_without_myrocks_is_refused() {
     let rqps = Rqps::new();
     let ended = rqps.ibench(&format!("mariadb@11.4.5/rocksdb {SMALL}"));
-    ended.refuses(2, &["has no MyRocks: Debian's MariaDB has, as mariadb@debian-10.11/rocksdb"]);
+    ended.refuses(2, &["has no MyRocks. Use Debian's MariaDB, as in mariadb@debian-10.11/rocksdb"]);
 }

@@ -9,7 +9,7 @@ use crate::common::{Rqps, Running, entries, processes};
 /// Starts a server that stays up, and answers its URL.
 fn start(rqps: &Rqps) -> String {
     let ended = rqps.run("dbms start postgres@17.6").ok();
-    let ended = ended.says(&["to look around: rqps dbms shell", "to stop it: rqps dbms stop "]);
+    let ended = ended.says(&["to run SQL: rqps dbms shell", "to stop it: rqps dbms stop "]);
     assert_eq!(ended.stdout.lines().count(), 1, "the URL and nothing else: {}", ended.stdout);
     ended.stdout.trim().to_string()
 }
@@ -48,9 +48,9 @@ fn a_server_is_started_looked_into_and_stopped() {
     assert!(listed.contains(&url), "{listed}");
     let ended = rqps.run("dbms prune --data").ok();
     assert!(processes::below(&rqps.home()).len() >= 4, "what is in use stays: {}", ended.stderr);
-    rqps.run("dbms prune --builds").refuses(2, &["builds are in use", "rqps dbms stop --all"]);
+    rqps.run("dbms prune --builds").refuses(2, &["cannot remove builds", "rqps dbms stop --all"]);
 
-    rqps.run("dbms stop 1").refuses(2, &["no server of rqps's has process id 1"]);
+    rqps.run("dbms stop 1").refuses(2, &["rqps has started no server with process id 1"]);
     let pid = servers.iter().find(|&&pid| !processes::children(pid, "postgres").is_empty());
     rqps.run(&format!("dbms stop {}", pid.unwrap())).ok().says(&["stopped postgres@17.6"]);
     rqps.assert_no_server_is_left();
@@ -91,7 +91,7 @@ fn a_running_server_is_measured_and_left_as_it_was() {
     shell(&rqps, &url, "create schema rqps\ncreate table rqps.pi1 (mine text)\n").ok();
     let out = rqps.path("again").display().to_string();
     let refused = rqps.run(&format!("ibench {url} --rows 1K --only l.i0 --out {out}"));
-    refused.expect_code(2).says(&["schema 'rqps'", "was not made by rqps"]);
+    refused.expect_code(2).says(&["schema 'rqps'", "was not created by rqps"]);
     let answer = shell(&rqps, &url, "select 'kept ' || count(*) from rqps.pi1\n").ok().stdout;
     assert!(answer.contains("kept 0"), "{answer}");
     rqps.run("dbms stop --all").ok();
@@ -138,7 +138,7 @@ fn builds_are_fetched_listed_and_pruned() {
     assert!(ended.stdout.contains("postgres@17.6: postgres 17.6 in "), "{}", ended.stdout);
     assert!(ended.stdout.contains("sha256"), "{}", ended.stdout);
     assert!(ended.stdout.contains("sqlite: nothing to fetch"), "{}", ended.stdout);
-    for text in ["flags -Os", "built for size (-Os): not what distributions ship", "THREADSAFE=1"] {
+    for text in ["flags -Os", "built for size (-Os), unlike the builds", "THREADSAFE=1"] {
         assert!(ended.stdout.contains(text), "'{text}' is not told:\n{}", ended.stdout);
     }
     let listed = rqps.run("dbms list").ok().stdout;

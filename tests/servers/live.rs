@@ -154,7 +154,7 @@ fn command(rqps: &Rqps, verb: &str, arguments: &str) -> Command {
 
 /// Nothing of the view is left.
 fn assert_is_plain(text: &str) {
-    for mark in ["▸", "·", "━", " gone; "] {
+    for mark in ["▸", "·", "━", ", elapsed "] {
         assert!(!text.contains(mark), "'{mark}' is left:\n{text}");
     }
 }
@@ -164,14 +164,14 @@ fn a_terminal_shows_the_matrix_and_keeps_the_summary_alone() {
     let rqps = Rqps::new();
     let mut terminal = Terminal::start(command(&rqps, "micro", SUITE), 100, 40);
     // The first cell of three is done, one is running, and others are left.
-    let text = terminal.wait_for(&["point-query", RUNNING, MEASURED, "·", " left", "/s, "]);
+    let text = terminal.wait_for(&["point-query", RUNNING, MEASURED, "·", "ETA ", "/s, "]);
     let line = |start: &str| {
         let mut lines = text.lines().map(str::trim_start);
         lines.find(|line| line.starts_with(start)).unwrap_or_else(|| panic!("{text}")).to_string()
     };
     assert!(line("sqlite").contains("mmap") || line("mmap").contains("sqlite"), "{text}");
     assert!(line("load").ends_with(['K', 'M', '·']), "{text}");
-    assert!(text.contains(" done, 1 running, ") && text.contains(" gone; "), "{text}");
+    assert!(text.contains(" done, 1 running, ") && text.contains(", elapsed "), "{text}");
     let (status, text) = terminal.finish();
     assert_eq!(status, Some(0), "{text}");
     assert_is_plain(&text);
@@ -188,7 +188,7 @@ fn ctrl_c_leaves_a_clean_terminal() {
     let (status, text) = terminal.interrupt();
     assert_eq!(status, Some(130), "{text}");
     assert_is_plain(&text);
-    assert!(text.contains("to go on with the rest: rqps micro --resume"), "{text}");
+    assert!(text.contains("to resume: rqps micro --resume"), "{text}");
     rqps.assert_no_server_is_left();
 }
 
@@ -199,7 +199,7 @@ fn a_small_terminal_shows_what_is_running() {
     let of = "sqlite b=sqlite c=sqlite d=sqlite?mmap_size=64M";
     let arguments = format!("{of} {tests}");
     let mut terminal = Terminal::start(command(&rqps, "micro", &arguments), 40, 12);
-    let text = terminal.wait_for(&["▸", " above, ", " more", "about ", " left, "]);
+    let text = terminal.wait_for(&["▸", " above, ", " more", "ETA ", ", elapsed "]);
     let view: Vec<&str> = text.lines().skip_while(|line| !line.contains(" more")).collect();
     assert!(view.len() < 12 && view.iter().all(|line| line.chars().count() < 40), "{text}");
     assert_eq!(terminal.interrupt().0, Some(130));
@@ -211,8 +211,8 @@ fn nothing_is_left_behind_when_a_terminal_becomes_narrower() {
     let mut terminal = Terminal::start(command(&rqps, "micro", SUITE), 200, 40);
     terminal.wait_for(&[RUNNING, MEASURED]);
     terminal.resize(45, 40);
-    let before = terminal.raw.matches(" gone; ").count();
-    while terminal.raw.matches(" gone; ").count() < before + 2 {
+    let before = terminal.raw.matches(", elapsed ").count();
+    while terminal.raw.matches(", elapsed ").count() < before + 2 {
         assert!(terminal.read());
     }
     // Not while it is half drawn.
@@ -234,7 +234,7 @@ fn a_comparison_shows_its_intervals() {
     let arguments = "sqlite mmap=sqlite?mmap_size=64M --rows 10K --secs 0.3 --rounds 6 --no-guards \
                      --workload micro:point-query,range-covered-pk";
     let mut terminal = Terminal::start(command(&rqps, "compare", arguments), 100, 30);
-    let text = terminal.wait_for(&["▸ ", " of at most 6", " ± ", "/s, ", "twin "]);
+    let text = terminal.wait_for(&["▸ ", " of at most 6", " ± ", "/s, ", "control "]);
     let row = text.lines().find(|line| line.contains("point-query ") && line.contains(" ± "));
     assert!(row.is_some_and(|row| row.trim_end().ends_with('%')), "{text}");
     let (status, text) = terminal.finish();
@@ -252,7 +252,7 @@ fn there_are_plain_lines_where_nobody_would_see_a_view() {
         let terminal = Terminal::start(command, 80, 24);
         let (status, text) = terminal.finish();
         assert_eq!(status, Some(0), "{text}");
-        let lines = ["sqlite: starting", "sqlite: scan", " left", "sqlite: done"];
+        let lines = ["sqlite: starting", "sqlite: scan", "ETA ", "sqlite: done"];
         assert!(lines.iter().all(|line| text.contains(line)), "{name}={value}:\n{text}");
         assert_is_plain(&text);
     }

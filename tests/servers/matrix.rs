@@ -113,7 +113,7 @@ fn workloads_run_in_turn_each_with_a_run_of_its_own() {
     assert_eq!(names, ["sqlite?cache_size=1000", "sqlite?cache_size=2000"]);
     matrix.0.assert_nothing_is_left();
 
-    matrix.run(&[]).refuses(2, &["already holds a run", "--resume"]);
+    matrix.run(&[]).refuses(2, &["already contains a run", "--resume"]);
     // A run's own plan is a matrix of one.
     let again = matrix.0.out().join("ibench-writes/plan.toml").display().to_string();
     let ended = matrix.0.run(&format!("plan {again}")).ok();
@@ -148,7 +148,7 @@ fn some_of_the_workloads_can_be_run_and_the_others_later() {
 
     // Workloads can be added, but not changed under what was measured.
     matrix.write(&TINY.replace("secs = 1", "secs = 2"));
-    matrix.run(&["--resume"]).refuses(2, &["micro-reads' was begun with another plan"]);
+    matrix.run(&["--resume"]).refuses(2, &["micro-reads' was started with another plan"]);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn an_interruption_ends_the_matrix_and_says_how_to_go_on() {
     processes::signal(running.pid(), Signal::INT);
     let ended = running.finish().expect_code(130).says(&["rqps run --resume --out"]);
     let expected =
-        [("ibench-first", "done"), ("ibench-second", "interrupted"), ("micro-last", "not begun")];
+        [("ibench-first", "done"), ("ibench-second", "interrupted"), ("micro-last", "not started")];
     matrix.summary(&ended, &expected);
 }
 
@@ -203,16 +203,16 @@ fn what_is_wrong_with_a_plan_is_told_with_its_line_before_anything_begins() {
         ("secs = 1", "sces = 1", &["line 5: unknown key 'sces': did you mean 'secs'?"][..]),
         ("'point-query'", "'point-qeury'", &["line 6: micro.reads", "did you mean 'point-query'"]),
         ("[ibench.writes]", "[ibnech.writes]", &["line 8: ", "did you mean 'ibench'"]),
-        ("{1000,2000}", "{1000,2000", &["line 1: ", "no '}' closes"]),
+        ("{1000,2000}", "{1000,2000", &["line 1: ", "without a '}'"]),
         ("{1000,2000}", "1&jurnal_mode=wal", &["micro-reads: ", "did you mean 'journal_mode'"]),
     ] {
         matrix.write(&TINY.replacen(from, to, 1));
         let ended = matrix.run(&[]).expect_code(2).says(texts);
         assert!(!matrix.0.out().exists(), "{}", ended.stderr);
     }
-    matrix.0.run("run nowhere.toml").refuses(2, &["'nowhere.toml' cannot be read"]);
-    matrix.0.run("plan nowhere.toml").refuses(2, &["'nowhere.toml' cannot be read"]);
-    matrix.resume().refuses(2, &["holds no matrix"]);
+    matrix.0.run("run nowhere.toml").refuses(2, &["cannot read plan 'nowhere.toml'"]);
+    matrix.0.run("plan nowhere.toml").refuses(2, &["cannot read plan 'nowhere.toml'"]);
+    matrix.resume().refuses(2, &["contains no matrix"]);
 }
 
 #[test]
@@ -225,16 +225,16 @@ fn a_plan_is_shown_with_time_and_disk() {
         "load point-query",
         "l.i0 l.x l.i1 l.i2",
         "ESTIMATE",
-        "in all",
+        "total",
         "140 on sqlite",
-        "nothing is to be fetched",
+        "nothing to fetch",
         "These are estimates",
     ] {
         assert!(ended.stdout.contains(text), "'{text}' is missing:\n{}", ended.stdout);
     }
-    assert!(!matrix.0.out().exists() && !ended.stderr.contains("room"), "{}", ended.stderr);
+    assert!(!matrix.0.out().exists() && !ended.stderr.contains("disk space"), "{}", ended.stderr);
     matrix.write("contenders = ['postgres@17.6', 'mysql@1.2.3']\n[ibench.huge]\nrows = '100G'\n");
-    let ended = matrix.plan().ok().says(&["not enough room"]);
+    let ended = matrix.plan().ok().says(&["not enough disk space"]);
     assert!(ended.stdout.contains("builds to fetch: ") && ended.stdout.contains("mysql@1.2.3"));
 }
 
@@ -244,5 +244,5 @@ fn braces_stand_for_several_contenders_on_the_command_line() {
     rqps.ibench("{a,b}=sqlite --rows 1K --only l.i0").ok();
     let result = RunResult::of(&rqps.out());
     assert_eq!(result.0["contenders"].as_array().unwrap().len(), 2);
-    rqps.ibench("sqlite{ --rows 1K").refuses(2, &["'sqlite{' has a '{' that no '}' closes"]);
+    rqps.ibench("sqlite{ --rows 1K").refuses(2, &["'sqlite{' has a '{' without a '}'"]);
 }

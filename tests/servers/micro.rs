@@ -103,8 +103,8 @@ fn io_bound_means_reads_from_the_device_and_the_manifest_says_how_that_was_reach
 fn memory_that_cannot_be_limited_is_refused() {
     let rqps = Rqps::new();
     for (contender, memory, text) in [
-        ("sqlite", "96M", "the memory of 'sqlite' cannot be limited"),
-        ("postgres://u@h/d", "96M", "cannot be limited"),
+        ("sqlite", "96M", "cannot limit the memory of 'sqlite'"),
+        ("postgres://u@h/d", "96M", "cannot limit the memory"),
         ("postgres@17.6", "much", "'much' is not a size of memory"),
     ] {
         let ended = rqps.micro(&format!("{contender} --tests point-query --memory {memory}"));
@@ -228,8 +228,7 @@ fn rows_that_a_killed_run_had_deleted_are_there_again() {
     }
     let missing = 1_000 - left();
     assert!(missing > 0);
-    let told =
-        format!("loaded rows that were missing after an earlier attempt were put back: {missing}");
+    let told = format!("restored {missing} loaded rows that an earlier attempt had deleted");
     let ended = rqps.micro("--resume").ok();
     assert!(ended.stderr.contains(&told), "{}", ended.stderr);
     assert_eq!(left(), 1_000);
@@ -256,8 +255,11 @@ fn scaleup_runs_each_test_with_each_number_of_clients_on_one_load() {
 fn what_cannot_be_run_is_refused_with_what_can() {
     let rqps = Rqps::new();
     for (arguments, texts) in [
-        ("--tests pint-query", &["no test or group 'pint-query'", "did you mean 'point-query'"]),
-        ("--tests pont", &["no test or group 'pont'", "did you mean 'point'"]),
+        (
+            "--tests pint-query",
+            &["unknown test or group 'pint-query'", "did you mean 'point-query'"],
+        ),
+        ("--tests pont", &["unknown test or group 'pont'", "did you mean 'point'"]),
         ("--rows 5", &["rows must be at least", "1000"]),
         ("--clients 0", &["clients must be at least", "1"]),
         ("--tables 0", &["tables must be at least", "1"]),

@@ -36,7 +36,7 @@ fn data_of_another_version_are_left_alone() {
         rqps.run(&format!("dbms start {first} --data {data}")).ok();
         rqps.run("dbms stop --all").ok();
         let before = entries(Path::new(&data));
-        let error = format!("error: the data in '{data}' were made by {maker}, which {build} does");
+        let error = format!("error: '{data}' was created by {maker}; {build} cannot open it. Use ");
         rqps.run(&format!("dbms start {second} --data {data}")).expect_code(3).says(&[&error]);
         assert_eq!(entries(Path::new(&data)), before);
         rqps.run(&format!("dbms start {first} --data {data}")).ok();
@@ -102,7 +102,7 @@ fn one_run_directory_has_one_rqps_at_a_time() {
     let arguments = "sqlite --rows 1K --rates 100 --query-secs 3";
     let first = rqps.start_ibench(arguments);
     first.wait_for("qr100 (5 of 6)");
-    let busy = format!("another rqps is at work in '{}'", rqps.out().display());
+    let busy = format!("another rqps is using '{}'", rqps.out().display());
     rqps.resume().refuses(2, &[&busy]);
     rqps.ibench("sqlite").expect_code(2);
     // Looking is allowed.
@@ -127,11 +127,11 @@ fn another_plan_is_not_mixed_into_a_run() {
     interrupted(&rqps);
     let before = fs::read(rqps.out().join("results.sqlite")).unwrap();
     let ended = rqps.ibench("--resume sqlite --rows 3K");
-    ended.refuses(2, &["was begun with another plan", "plan.toml"]);
+    ended.refuses(2, &["with another plan", "plan.toml"]);
     // It would be of no effect.
     rqps.ibench("--resume --rows 3K")
         .expect_code(2)
-        .says(&["as it was planned: leave --rows away"]);
+        .says(&["cannot change --rows of a resumed run. Drop it"]);
     assert!(fs::read(rqps.out().join("results.sqlite")).unwrap() == before, "nothing changed");
     // The plan itself is no other plan.
     rqps.ibench("--resume sqlite --rows 1K --writes 500K,5 --only l.i0,l.x,l.i1,l.i2").ok();
@@ -145,7 +145,7 @@ fn a_run_whose_data_are_gone_is_not_gone_on_with() {
     let before = RunResult::of(&rqps.out());
     fs::remove_dir_all(rqps.data(0)).unwrap();
     let ended = rqps.resume().expect_code(3);
-    ended.says(&["its data directory", "is gone", "another --out"]);
+    ended.says(&["its data directory", "is missing", "another --out"]);
     let after = RunResult::of(&rqps.out());
     assert_eq!(after.step("l.i0"), before.step("l.i0"), "what was measured is kept");
 }

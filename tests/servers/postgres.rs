@@ -52,7 +52,7 @@ fn three_major_versions_pass_all_checks() {
     let result = RunResult::of(&rqps.out());
     assert_eq!(result.states().len(), 3 * 6, "{:#?}", result.states());
     result.assert_all_done();
-    assert_eq!(result.0["base"], "v12.22", "whatever the order they ran in");
+    assert_eq!(result.0["baseline"], "v12.22", "whatever the order they ran in");
     assert_eq!(result.step("qr100")["relative"], 1.0);
     for (contender, version) in result.0["contenders"].as_array().unwrap().iter().zip(versions) {
         assert_eq!(contender["version"], version);

@@ -11,7 +11,7 @@ const SMALL: &str = "--rows 2K --secs 0.2 --rounds 3 --no-guards";
 fn a_profile_names_the_functions_of_a_real_server() {
     let rqps = Rqps::alone();
     let arguments = format!(
-        "postgres@17.6 postgres@18.0 --workload micro:point-query --no-twin --profile=point-query \
+        "postgres@17.6 postgres@18.0 --workload micro:point-query --no-control --profile=point-query \
          --keep-data {SMALL}"
     );
     let ended = rqps.start("compare", &arguments).finish();
@@ -20,7 +20,7 @@ fn a_profile_names_the_functions_of_a_real_server() {
     let found = &RunResult::of(&rqps.out()).0["comparison"];
     let profile = &found["contenders"][0]["profiles"][0];
     assert_eq!(profile["test"], "point-query");
-    for side in ["base", "contender"] {
+    for side in ["baseline", "contender"] {
         let of = |key: &str| profile[side][key].as_f64().unwrap();
         assert_eq!(of("runs"), 4.0);
         // Samples are of CPU time, so they come to no more than what the kernel counts, however

@@ -160,7 +160,7 @@ fn old_and_new_versions_of_mysql_and_mariadb_are_listed() {
 #[test]
 fn a_version_that_never_was_is_answered_with_neighbours() {
     let error = get(&kept_home(), &version(None, "17.66")).unwrap_err().to_string();
-    assert!(error.starts_with("postgres 17.66 is not to be had: did you mean '17.6'?"), "{error}");
+    assert!(error.starts_with("postgres 17.66 is not available: did you mean '17.6'?"), "{error}");
     assert!(!error.contains("18.0") && !error.contains('\n'), "{error}");
 }
 

@@ -263,6 +263,6 @@ fn what_is_not_as_listed_or_not_for_this_machine_is_refused() {
     assert!(error.contains("own: apt-get failed: ") && error.contains("/libz3-4_"), "{error}");
     fs::remove_file(&libz3).unwrap();
     let file = libz3.file_name().unwrap().to_str().unwrap();
-    let expected = format!(" is listed, but its '{file}' is not there: ");
+    let expected = format!(" is listed, but its file '{file}' is missing: ");
     assert!(world.error().contains(&expected), "{}", world.error());
 }

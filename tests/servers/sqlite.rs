@@ -347,14 +347,17 @@ fn what_is_no_sqlite_or_could_be_changed_by_others_is_not_loaded() {
     let refused = |build: &str, texts: &[&str]| {
         rqps.run(&format!("micro sqlite@{build} --out {}", rqps.out().display())).refuses(2, texts);
     };
-    refused("3.46.1", &["'@3.46.1' is neither system, a path to a library"]);
-    refused("/etc/hostname", &["'/etc/hostname' is no SQLite that can be loaded"]);
+    refused("3.46.1", &["cannot fetch sqlite@3.46.1", "a library as in"]);
+    refused("/etc/hostname", &["cannot load '/etc/hostname' as SQLite: "]);
     refused("/nowhere.so", &["'/nowhere.so'"]);
     refused("/etc", &["lib/libsqlite3.so"]);
     let Some(library) = system_library() else { return };
     let copy = rqps.path("libsqlite3.so");
     fs::copy(library, &copy).unwrap();
     fs::set_permissions(&copy, std::os::unix::fs::PermissionsExt::from_mode(0o666)).unwrap();
-    refused(&copy.display().to_string(), &["is not loaded", "others could change what rqps runs"]);
+    refused(
+        &copy.display().to_string(),
+        &["rqps does not load", "others could change what rqps runs"],
+    );
     assert!(!rqps.out().exists());
 }

@@ -38,7 +38,7 @@ fn unknown_names_are_answered_with_what_there_is() {
     ] {
         refused(&rqps, &["ibench", contender], texts);
     }
-    refused(&rqps, &["ibench", "sqlite", "sqlite"], &["asked for twice", "again=sqlite"]);
+    refused(&rqps, &["ibench", "sqlite", "sqlite"], &["given twice", "again=sqlite"]);
 }
 
 #[test]
@@ -87,13 +87,13 @@ fn bad_values_are_answered_with_what_is_allowed() {
         let arguments: Vec<&str> = ["ibench", "sqlite"].iter().chain(flags).copied().collect();
         refused(&rqps, &arguments, texts);
     }
-    refused(&rqps, &["report", "nowhere"], &["'nowhere' holds no run"]);
+    refused(&rqps, &["report", "nowhere"], &["'nowhere' contains no run"]);
     refused(
         &rqps,
         &["dbms", "stop", "1"],
-        &["no server of rqps's has process id 1: none is running"],
+        &["rqps has started no server with process id 1: none is running"],
     );
-    refused(&rqps, &["dbms", "start", "sqlite"], &["'sqlite' has no server"]);
+    refused(&rqps, &["dbms", "start", "sqlite"], &["cannot start 'sqlite'"]);
     refused(&rqps, &["dbms", "fetch", "postgers"], &["unknown DBMS", "'postgres'"]);
 }
 
@@ -137,13 +137,13 @@ fn completions_and_manual_pages_know_every_verb() {
 fn run_directories_are_neither_overwritten_nor_imagined() {
     let rqps = Rqps::new();
     let out = rqps.out().display().to_string();
-    rqps.resume().refuses(2, &[&format!("'{out}' holds no run")]);
+    rqps.resume().refuses(2, &[&format!("'{out}' contains no run")]);
     assert!(!rqps.out().exists(), "none is made");
 
     fs::create_dir(rqps.out()).unwrap();
     fs::write(rqps.out().join("thesis.txt"), "years of work").unwrap();
-    rqps.resume().refuses(2, &[&format!("'{out}' holds no run")]);
-    rqps.ibench("sqlite").expect_code(2).says(&["is not empty and holds no run"]);
+    rqps.resume().refuses(2, &[&format!("'{out}' contains no run")]);
+    rqps.ibench("sqlite").expect_code(2).says(&["is not empty and contains no run"]);
     assert_eq!(entries(&rqps.out()), ["thesis.txt"]);
     fs::remove_file(rqps.out().join("thesis.txt")).unwrap();
 
@@ -151,7 +151,7 @@ fn run_directories_are_neither_overwritten_nor_imagined() {
     let tiny = "sqlite --rows 1K --only l.i0";
     rqps.ibench(tiny).ok();
     let before = fs::read(rqps.out().join("results.sqlite")).unwrap();
-    rqps.ibench(tiny).refuses(2, &["already holds a run", "--resume"]);
+    rqps.ibench(tiny).refuses(2, &["already contains a run", "--resume"]);
     assert!(fs::read(rqps.out().join("results.sqlite")).unwrap() == before);
     // A run that is done has nothing left to do.
     rqps.resume().ok();

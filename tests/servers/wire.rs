@@ -87,7 +87,7 @@ fn every_method_of_logging_in_over_both_transports() {
             let case = format!("{method}, tcp: {tcp}");
             if method == "password" && tcp {
                 let refused = log_in(password).err().expect(&case).to_string();
-                assert!(refused.contains("not encrypted: add sslmode=verify-full"), "{refused}");
+                assert!(refused.contains("not encrypted. Add sslmode=verify-full"), "{refused}");
                 continue;
             }
             let mut connection = log_in(password).unwrap_or_else(|e| panic!("{case}: {e}"));

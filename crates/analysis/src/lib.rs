@@ -1,4 +1,5 @@
-//! From what was measured to what it means: what an operation cost on either side, and why one
-//! contender is slower, faster or more expensive than another. Knows no servers and no terminals.
+//! From measurements to their meaning: what an operation costs in each arm, and why one contender
+//! is slower or faster than another, or costs more per operation. Knows no servers and no
+//! terminals.
 
 pub mod diagnosis;

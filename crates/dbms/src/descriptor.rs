@@ -1,4 +1,4 @@
-//! What is known of each DBMS with each of its engines, as data: a table in its folder, and a line
+//! Descriptors of each DBMS with each of its engines, as data: a table in its folder, and a line
 //! here.
 
 use std::path::Path;
@@ -20,41 +20,39 @@ pub struct Descriptor {
     /// None for its usual one.
     pub engine: Option<&'static str>,
     pub dialect: Dialect,
-    /// Where builds are to be had, in the order they are tried in: what people run before what is
-    /// made for tests.
+    /// Sources of builds in the order of attempts: builds for production before builds for tests.
     pub(crate) packages: &'static [Package],
-    /// Where the server's program, or the library of what is embedded, may be below a build's root,
-    /// the likeliest first. A star stands for any one name.
+    /// Where the server's program, or the library of an embedded DBMS, may be below a build's root,
+    /// the most likely first. A star stands for any one name.
     pub programs: &'static [&'static str],
     pub(crate) version: TellsVersion,
-    /// How many numbers a release has, by its first: `17.6`, `8.0.33`. The last one may differ
-    /// between two builds that take each other's data.
+    /// How many numbers a release has, by its first: `17.6`, `8.0.33`. Builds that differ in the
+    /// last one only can open each other's data.
     pub(crate) numbers: fn(u32) -> usize,
     pub(crate) installed: Installs,
     pub(crate) flags: FlagsIn,
-    /// The families of named configs that are for it, its own first.
+    /// The families of its named configs, its own first.
     pub(crate) configs: &'static [&'static str],
     pub(crate) cache: CacheSetting,
     pub need: CacheNeed,
-    /// Set unless a contender sets it, or something that begins with one of the words behind it. A
-    /// setting that not every build has begins with a question mark.
+    /// Set unless a contender sets it, or sets a name that begins with one of the words in the
+    /// list. A setting that not every build has begins with a question mark.
     pub(crate) implied: &'static [(&'static str, &'static str, &'static [&'static str])],
-    /// The setting with which each commit waits for the disk, where that is not so by itself.
+    /// The setting with which each commit waits for the disk, where this is not the default.
     pub durable: Option<(&'static str, &'static str)>,
     /// The unit of megabytes in its settings.
     pub(crate) megabytes: &'static str,
-    /// The settings that say whether it reads its data past the page cache, the first that decides
-    /// first.
+    /// The settings that decide whether it reads data by direct IO, in order of precedence.
     pub(crate) direct_reads: &'static [Deciding],
-    /// What counters stand for, by the ends of their names; those that tell most first.
+    /// The meanings of counters by the ends of their names, the most specific first.
     pub(crate) counters: &'static [(&'static str, Meaning)],
-    /// As measured; a build of one's own may differ.
+    /// Measured values; a user's own build may differ.
     pub sizes: fn(&Build) -> Footprint,
     /// Gets a build and checks config and settings.
     pub(crate) prepare: Prepare,
-    /// For a server that is running already, by its URL.
+    /// A remote server, by its URL.
     pub(crate) remote: Option<Reach>,
-    /// Where a URL leads any client.
+    /// The target of a URL for any client.
     pub(crate) target: Option<Lead>,
 }
 
@@ -62,73 +60,73 @@ type Reach = fn(&Contender, &str, &Cancel) -> Result<Remote, DbmsError>;
 type Lead = fn(&str, &Cancel) -> Result<Target, rqps_wire::Error>;
 type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, DbmsError>;
 
-/// How a build is asked for its version.
+/// How the version of a build is found.
 #[derive(Clone, Copy)]
 pub(crate) enum TellsVersion {
-    /// By its library, which is loaded.
+    /// By loading its library.
     Loaded(fn(&Path) -> Result<String, SourceError>),
-    /// Its program is run with these arguments.
+    /// By running its program with these arguments.
     Run {
         arguments: &'static [&'static str],
-        /// Whether it is this DBMS that says so: one may be installed under another's name.
+        /// Whether the answer is that of this DBMS: one may be installed under another's name.
         is_it: fn(&str) -> bool,
-        /// What comes behind this character is the packager's.
+        /// The part after this character is the packager's.
         ends_at: Option<char>,
     },
 }
 
-/// Where an operating system has its builds.
+/// Where an operating system installs builds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Installs {
     /// Below the usual prefixes.
     InPrefixes,
-    /// In a folder for each major version, or where `pg_config` says.
+    /// In a folder for each major version, or where `pg_config` points to.
     ByVersion,
 }
 
-/// What a build says of how it was compiled, beside its debug information.
+/// Where a build records how it was compiled, beside its debug information.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FlagsIn {
-    /// `pg_config`, and the same words in the server.
+    /// In `pg_config`, and in the same words in the server.
     Configure,
-    /// `docs/INFO_BIN`.
+    /// In `docs/INFO_BIN`.
     Notes,
 }
 
-/// The setting that says how much it caches.
+/// The cache-size setting.
 pub(crate) struct CacheSetting {
     pub(crate) name: &'static str,
-    /// So many bytes as its value.
+    /// A number of bytes as its value.
     pub(crate) value: fn(u64) -> String,
-    /// What a number without a unit is a number of, in bytes.
+    /// The unit of a number without one, in bytes.
     pub(crate) unit: fn(i64) -> u64,
 }
 
 /// A setting, and whether a value of it means direct IO.
 pub(crate) type Deciding = (&'static str, fn(&str) -> bool);
 
-/// What it takes to have one, of time and of disk.
+/// Time and disk space that a server needs.
 pub struct Footprint {
-    /// Seconds to make an empty data directory, or to copy one that a fetched build has made
+    /// Seconds to create an empty data directory, or to copy one that a fetched build created
     /// before, and to start a server on it.
     pub start: u64,
-    /// Seconds to start a server on data that are there.
+    /// Seconds to start a server on existing data.
     pub restart: u64,
     /// Seconds to stop it and to remove its data.
     pub end: u64,
-    /// Bytes of a data directory with hardly a row in it.
+    /// Bytes of an almost empty data directory.
     pub empty: u64,
-    /// Bytes of it that are allocated and have nothing in them yet, which copies leave out.
+    /// Bytes of it that are allocated but empty, which copies omit.
     pub allocated: u64,
-    /// How many times the data logs and what is sorted take.
+    /// Space for logs and sorting, as a multiple of the data.
     pub log_share: u64,
-    /// Logs stay when nobody has the data open.
+    /// Whether logs stay when the data are closed.
     pub keeps_logs: bool,
-    /// Bytes of a build, with what is downloaded for it: those that rqps knows are not larger.
+    /// Bytes of a build with its download; those that rqps knows are not larger.
     pub build: u64,
 }
 
-/// The usual engine of a DBMS comes before its others.
+/// The default engine of a DBMS comes before its others.
 static ALL: [&Descriptor; 6] = [
     &crate::sqlite::DESCRIPTOR,
     &crate::postgres::DESCRIPTOR,
@@ -139,7 +137,7 @@ static ALL: [&Descriptor; 6] = [
 ];
 
 impl Descriptor {
-    /// What its counters stand for, those that tell most first.
+    /// The meanings of its counters, the most specific first.
     pub fn counters(&self) -> Vec<CounterMeaning> {
         let known = |(ends, meaning): &(&str, Meaning)| CounterMeaning {
             ends: ends.to_string(),
@@ -149,7 +147,7 @@ impl Descriptor {
     }
 }
 
-/// Of a DBMS with an engine, or with its usual one.
+/// The descriptor of a DBMS with an engine, or with its default one.
 pub fn descriptor(dbms: Dbms, engine: Option<&str>) -> &'static Descriptor {
     let of_dbms = || ALL.iter().filter(|one| one.dbms == dbms);
     let with_engine = of_dbms().find(|one| engine.is_some() && one.engine == engine);

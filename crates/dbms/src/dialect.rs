@@ -9,31 +9,31 @@ use rqps_wire::{Connection, Error, Row, query_if_allowed};
 #[derive(Clone, Copy)]
 pub struct Dialect(pub(crate) &'static Sql);
 
-/// What one takes and others do not.
+/// What one DBMS accepts and others do not.
 pub struct Sql {
     pub name: &'static str,
     /// The placeholder of the `n`th parameter, counted from 1.
     pub placeholder: fn(usize) -> String,
-    /// Behind a table's columns, where the engine is to be named.
+    /// The engine to name after a table's columns, where one must be named.
     pub engine: Option<&'static str>,
     /// The type of a number of 32 bits with a point.
     pub float: &'static str,
     /// The type of a date with a time.
     pub timestamp: &'static str,
-    /// What a number of 64 bits is cast to.
+    /// The type name in a cast to a number of 64 bits.
     pub cast_to_bigint: &'static str,
-    /// The type of a 32-bit key that numbers itself, and of one of 64 bits.
+    /// The type of an automatically numbered key of 32 bits, and of one of 64 bits.
     pub serial: &'static str,
     pub bigserial: &'static str,
-    /// The statement after which the next key that a table gives, in this column, is one more than
-    /// the number, which is the largest there is.
+    /// The statement that makes the next key of a table, in this column, one more than the number,
+    /// which is its largest key.
     pub continue_after: fn(&str, &str, u64) -> String,
-    /// The key that a table gave last, in this column, where it tells: that may be more than the
-    /// largest there is, since keys that were taken and not used are lost.
+    /// The last key that a table assigned in this column, where it reports that. It may exceed the
+    /// largest existing key, since unused keys are lost.
     pub last_key: LastKey,
-    /// The statement that has a new table take so many keys in advance for a session.
+    /// The statement that makes a new table reserve this many keys in advance for a session.
     pub take_keys: Option<fn(&str, &str, u32) -> String>,
-    /// A table does not know of keys that come with rows, and may give them again.
+    /// A table does not track keys that come with rows, and may assign them again.
     pub forgets_given_keys: bool,
     /// A key of 0 in an INSERT is the next one.
     pub zero_is_next_key: bool,
@@ -41,29 +41,27 @@ pub struct Sql {
     pub indexes: Indexes,
     /// Removes an index from a table, if it is there.
     pub drop_index: fn(&mut dyn Connection, &str, &str) -> Result<(), Error>,
-    /// What stands behind a table so that a query reads an index of it, where queries are written
-    /// so.
+    /// The text after a table that makes a query read an index of it, where queries can contain it.
     pub hint: fn(&str) -> String,
-    /// The same for a check, which must read it.
+    /// The same for a check, which must read the index.
     pub forced: Forced,
-    /// A DELETE takes ORDER BY and LIMIT.
+    /// A DELETE accepts ORDER BY and LIMIT.
     pub limits_deletes: bool,
-    /// The question whether a table of a name exists, which has a row if so.
+    /// The query whether a table of a name exists, which returns a row if so.
     pub exists: fn(&str) -> String,
-    /// Ways of asking how a statement is carried out, the newest first: old releases know only old
-    /// ones.
+    /// Ways to explain a statement, the newest first: old releases know only old ones.
     pub explain: &'static [&'static str],
-    /// What a row of the answer says of the plan itself.
+    /// The part of a result row that belongs to the query plan.
     pub plan_node: fn(Row) -> Option<String>,
     pub transactions: Transactions,
-    /// Rows lie in the order of their keys, so that several connections can fill one table.
+    /// Rows are stored in key order, so that several connections can fill one table.
     pub is_clustered: bool,
     /// Only one connection can write at a time.
     pub has_one_writer: bool,
-    /// Keeps what a session loads out of the log for replicas.
+    /// Keeps a session's load out of the log for replicas.
     pub skip_binary_log: Option<&'static str>,
-    /// Questions after the thread that answers a connection, as the kernel knows it. A DBMS knows
-    /// one of them at most.
+    /// Queries for the kernel's id of the thread that serves a connection. A DBMS knows at most one
+    /// of them.
     pub thread_queries: &'static [&'static str],
 }
 
@@ -73,35 +71,35 @@ type LastKey = fn(&mut dyn Connection, &str, &str) -> Result<Option<i64>, Error>
 /// How a table is split by ranges of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Partitions {
-    /// It cannot be.
+    /// Not supported.
     None,
     /// A partition is a table, made by a statement of its own.
     Tables,
-    /// They are named in the statement that makes the table.
+    /// They are named in the statement that creates the table.
     Clauses,
 }
 
-/// How several indexes of a table are made.
+/// How several indexes of a table are created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Indexes {
     /// By `create index`.
     Each,
-    /// By `alter table`, one at a time: all at once take too much memory.
+    /// By `alter table`, one at a time: all at once need too much memory.
     EachByAlter,
     /// By one `alter table`, which reads the table once.
     AllByAlter,
 }
 
-/// How a check has an index read and nothing else.
+/// How a check makes the DBMS read an index and nothing else.
 #[derive(Clone, Copy)]
 pub enum Forced {
-    /// By words behind the table's name.
+    /// By words after the table's name.
     ByName(fn(&str) -> String),
-    /// By settings of the session, after which the plan must show it.
+    /// By settings of the session, after which the query plan must show it.
     BySettings,
 }
 
-/// How a benchmark talks to it: as the published ones do.
+/// How a benchmark sends statements: as the published ones do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Transactions {
     /// All as text.
@@ -149,7 +147,7 @@ impl Dialect {
         (self.0.placeholder)(n)
     }
 
-    /// The server's thread that answers a connection, where it tells.
+    /// The server's thread that serves a connection, where it reports it.
     pub fn thread(self, connection: &mut dyn Connection) -> Result<Option<u32>, Error> {
         for query in self.thread_queries {
             let rows = query_if_allowed(connection, query)?.unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Whether a DBMS reads its data past the page cache of the operating system.
+//! Whether a DBMS reads its data by direct IO, without the page cache.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,7 @@ use rqps_plan::Contender;
 
 use crate::descriptor::{Deciding, Descriptor};
 
-/// Whether a contender reads its data by direct IO, by the settings in force: the first of those
-/// that decide.
+/// Whether a contender reads its data by direct IO, by the first deciding setting in force.
 pub fn reads_directly(contender: &Contender, settings: &BTreeMap<String, String>) -> bool {
     let decided = |&(name, is_direct): &Deciding| Some(is_direct(settings.get(name)?.as_str()));
     <&Descriptor>::from(contender).direct_reads.iter().find_map(decided).unwrap_or(false)

@@ -1,4 +1,4 @@
-//! What can go wrong between a contender's name and a server that answers.
+//! Errors between a contender's name and a server that answers.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -21,54 +21,57 @@ pub enum DbmsError {
     #[error(transparent)]
     Wire(#[from] rqps_wire::Error),
     /// `whose` is a DBMS, or one with an engine.
-    #[error("{whose} has no config '{name}': {hint}; a file of your own starts with ./ or /")]
+    #[error("{whose} has no config '{name}': {hint}. Begin the path of a file with ./ or /")]
     Config { whose: String, name: String, hint: String },
-    #[error("a config includes others by their names, and not files such as '{0}'")]
+    #[error(
+        "a config cannot include the file '{0}'. Include one that comes with rqps, by its name"
+    )]
     IncludedFile(String),
     #[error("cannot read config '{}': {reason}", path.display())]
     ConfigFile { path: PathBuf, reason: String },
     #[error("{dbms} {version} has no setting '{name}': {hint}")]
     Setting { dbms: Dbms, version: String, name: String, hint: String },
-    #[error("the build of {dbms} {version} in '{}' has no MyRocks: {hint}", root.display())]
+    #[error("the build of {dbms} {version} in '{}' has no MyRocks. {hint}", root.display())]
     NoMyRocks { dbms: Dbms, version: String, root: PathBuf, hint: &'static str },
-    #[error("rqps chooses '{0}' itself; it cannot be set")]
+    #[error("cannot set '{0}': rqps sets it itself. Remove it")]
     Reserved(String),
-    #[error("sqlite did not take {name} = {value}: it is {actual}")]
+    #[error("sqlite did not accept {name} = {value}: the value is {actual}")]
     Ignored { name: String, value: String, actual: String },
     #[error("{what} did not start: {reason}")]
     Start { what: &'static str, reason: String },
     #[error(
-        "the data in '{}' were made by {maker}, which {build} does not take: name that build, or \
-         another directory", data.display()
+        "'{}' was created by {maker}; {build} cannot open it. Use {maker}, or another directory",
+        data.display()
     )]
     OtherMaker { data: PathBuf, maker: String, build: String },
     #[error(transparent)]
     User(#[from] rqps_system::NoUser),
     #[error(
-        "rqps runs as root without {missing}, so it cannot run servers as '{user}' and end them: give \
-         it what is missing (docker run --cap-add), or run rqps as an unprivileged user"
+        "cannot run servers as '{user}': rqps runs as root without {missing}. Add what is missing \
+         (docker run --cap-add), or run rqps as an unprivileged user"
     )]
     Rights { missing: String, user: String },
     #[error(
-        "user '{user}', as which servers run, cannot enter '{}' on the way to '{}': allow it (chmod \
-         o+x), or name another place (RQPS_HOME is that of builds and data)", closed.display(), to.display()
+        "user '{user}', which runs the servers, cannot enter '{}' on the way to '{}'. Allow it (chmod \
+         o+x), or use another place (RQPS_HOME holds builds and data)", closed.display(), to.display()
     )]
     Closed { user: String, closed: PathBuf, to: PathBuf },
     #[error(
-        "'{}' is not empty and holds no data of {dbms}: name an empty or a new directory", data.display()
+        "'{}' is not empty and contains no {dbms} data. Use an empty or a new directory", data.display()
     )]
     NotData { data: PathBuf, dbms: &'static str },
-    #[error("process {pid} of a server could not be ended{}: end it yourself (kill -9 {pid})", because(*why))]
+    #[error("cannot end server process {pid}{}. End it with kill -9 {pid}", because(*why))]
     LivesOn { pid: i32, why: Option<Errno> },
     #[error(
-        "'{spec}' ({url}) runs in another container or since another boot, where its process can be \
-         ended: stop it there"
+        "cannot stop '{spec}' ({url}): it was started in another container or another boot. Stop it \
+         there"
     )]
     Elsewhere { spec: String, url: String },
     #[error(transparent)]
     Guest(#[from] GuestError),
     #[error(
-        "'{}' cannot be told to a server, since it is no UTF-8, or has a line feed: name another place", path.display()
+        "cannot pass the path '{}' to a server: it is not UTF-8 or contains a line feed. Use another",
+        path.display()
     )]
     NotText { path: PathBuf },
     #[error("cannot {what} '{}': {source}", path.display())]
@@ -82,7 +85,7 @@ fn because(why: Option<Errno>) -> String {
 }
 
 impl DbmsError {
-    /// With what the machine was short of, where a server's last words tell.
+    /// Adds the resource that the machine ran out of, where a server's last words name one.
     pub(crate) fn with_shortage(self, data: &Path) -> DbmsError {
         match self {
             DbmsError::Start { what, reason } => {
@@ -93,7 +96,7 @@ impl DbmsError {
         }
     }
 
-    /// For `map_err`: what was to be done with which file.
+    /// For `map_err`: the operation, and the file that it was for.
     pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> DbmsError {
         let path = path.to_path_buf();
         move |source| DbmsError::File { what, path, source }

@@ -1,10 +1,10 @@
-//! How large the logs, or other files, in a data directory are.
+//! Sizes of the logs, or other files, in a data directory.
 
 use std::fs;
 use std::path::Path;
 
-/// The sizes of the files, and of all that is in the directories, that are named in `patterns`: a
-/// path below `data`, with at most one `*` in its last part. Files may come and go meanwhile.
+/// The total size of the files and directories named in `patterns`: paths below `data`, with at
+/// most one `*` in the last part. Files may appear and vanish meanwhile.
 pub(crate) fn bytes(data: &Path, patterns: &[&str]) -> u64 {
     let of = |pattern: &&str| {
         let (folder, name) = match pattern.rsplit_once('/') {

@@ -1,4 +1,4 @@
-//! Making a data directory, whole or not at all, and knowing later what made it.
+//! Creates a data directory atomically, and records which build created it.
 
 use std::fs::{self, Permissions};
 use std::io;
@@ -17,18 +17,18 @@ use crate::source::Installed;
 use crate::template::Template;
 use crate::theirs;
 
-/// The file in a data directory that names the build which made it.
+/// The file in a data directory that names the build that created it.
 const MAKER: &str = "rqps.maker";
-/// The data directory in a directory that was there and empty, such as one where a disk is mounted.
+/// The data directory inside an existing empty directory, such as a mount point.
 const WITHIN: &str = "data";
-/// What a new file system has.
+/// The folder in a new file system.
 const LOST_AND_FOUND: &str = "lost+found";
-/// What a data directory is called until it is whole, with some letters behind it.
+/// The prefix of an incomplete data directory, followed by random letters.
 pub const BEGUN: &str = ".rqps-";
 
 impl Place {
-    /// The same with the data where they are or are to be made: in a directory that is there, they
-    /// are only made if it is empty, and then in a folder of it, so that it stays the user's.
+    /// The same with the place of the existing or future data. In an existing directory, data are
+    /// created only if it is empty, and then in a folder inside, so that it stays the user's.
     /// `mark` is in every data directory of the DBMS.
     pub(crate) fn settled(&self, dbms: &'static str, mark: &str) -> Result<Place, DbmsError> {
         let at = |data: PathBuf| Place { data, ..self.clone() };
@@ -37,7 +37,7 @@ impl Place {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(self.clone()),
             found => found.map(|_| self.data.clone()),
         };
-        let data = data.map_err(DbmsError::file("look at", &self.data))?;
+        let data = data.map_err(DbmsError::file("inspect", &self.data))?;
         let within = data.join(WITHIN);
         if data.join(mark).exists() {
             return Ok(at(data));
@@ -51,9 +51,9 @@ impl Place {
         }
     }
 
-    /// Has an empty directory filled and moves it to where the data belong, so that what an
-    /// interruption leaves is never taken for a data directory. What a fetched build has made when
-    /// it was told this is copied from then on.
+    /// Fills an empty directory and moves it to the place of the data, so that an interrupted one
+    /// is never taken for a data directory. The result of a fetched build for these arguments is
+    /// copied from then on.
     pub(crate) fn make_data(
         &self,
         installed: &Installed,
@@ -62,13 +62,14 @@ impl Place {
         fill: impl FnOnce(&Path) -> Result<(), DbmsError>,
     ) -> Result<(), DbmsError> {
         let parent = self.data.parent().unwrap_or(Path::new("/"));
-        fs::create_dir_all(parent).map_err(DbmsError::file("make", parent))?;
+        fs::create_dir_all(parent).map_err(DbmsError::file("create", parent))?;
         can_reach(user, &[parent])?;
-        // Under a name that nobody can foresee: what is there by any other is somebody else's.
+        // Under an unpredictable name: entries with other names are not rqps's.
         let scratch = tempfile::Builder::new().prefix(BEGUN).tempdir_in(parent);
-        let scratch = scratch.map_err(DbmsError::file("make a folder in", parent))?;
+        let scratch = scratch.map_err(DbmsError::file("create a folder in", parent))?;
         let passable = Permissions::from_mode(0o711);
-        fs::set_permissions(&scratch, passable).map_err(DbmsError::file("make", scratch.path()))?;
+        fs::set_permissions(&scratch, passable)
+            .map_err(DbmsError::file("create", scratch.path()))?;
         let fresh = scratch.path().join(WITHIN);
         let template = Template::of(installed, user, told);
         let is_copied = match &template {
@@ -76,19 +77,18 @@ impl Place {
             None => false,
         };
         if !is_copied {
-            fs::create_dir(&fresh).map_err(DbmsError::file("make", &fresh))?;
-            give(&fresh, user).map_err(DbmsError::file("hand over", &fresh))?;
+            fs::create_dir(&fresh).map_err(DbmsError::file("create", &fresh))?;
+            give(&fresh, user).map_err(DbmsError::file("change the owner of", &fresh))?;
             fill(&fresh).map_err(|error| error.with_shortage(parent))?;
             theirs::write(&fresh, MAKER, &format!("{}\n", named(installed)))
                 .map_err(DbmsError::file("write", &fresh.join(MAKER)))?;
             template.and_then(|template| template.keep(&fresh));
         }
-        fs::rename(&fresh, &self.data).map_err(DbmsError::file("make", &self.data))
+        fs::rename(&fresh, &self.data).map_err(DbmsError::file("create", &self.data))
     }
 
-    /// Sees to it that no server is let loose on data of another kind or version: it would fail
-    /// with many words, or convert them for good. A directory that rqps did not make is the user's
-    /// affair.
+    /// Ensures that no server opens data of another kind or version: it would fail with a long log,
+    /// or convert them irreversibly. A directory that rqps did not create is not checked.
     pub(crate) fn check_maker(&self, installed: &Installed) -> Result<(), DbmsError> {
         let Ok(Some(maker)) = theirs::read(&self.data, MAKER) else { return Ok(()) };
         let (maker, build) = (maker.trim().to_string(), named(installed));
@@ -103,7 +103,7 @@ fn named(installed: &Installed) -> String {
     format!("{} {}", installed.dbms, installed.version)
 }
 
-/// A build's name without what may differ between two that take each other's data: the last number.
+/// A build's name without the last number, in which builds that open each other's data may differ.
 fn series(dbms: Dbms, name: &str) -> &str {
     let version = name.split(' ').next_back().unwrap_or(name);
     let first = version.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
@@ -216,7 +216,7 @@ mod tests {
             assert_eq!(at(name).unwrap().data, folder.join(chosen), "{name}");
         }
         let error = at("full").unwrap_err().to_string();
-        assert!(error.contains("full' is not empty and holds no data of postgres"), "{error}");
+        assert!(error.contains("full' is not empty and contains no postgres data"), "{error}");
         assert!(at("file").is_err());
     }
 

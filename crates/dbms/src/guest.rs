@@ -1,88 +1,89 @@
-//! What rqps asks of a server of somebody else's, whatever the DBMS: who else is there, where its
-//! own place is and what is in it, what it may do. Nothing here decides; see [`crate::remote`].
+//! What rqps asks a remote server, whatever the DBMS: who else is there, where rqps's place is and
+//! what is in it, what rqps may do. Nothing here decides; see [`crate::remote`].
 
 use rqps_wire::{Connection, Row, Target, scalar};
 
 use crate::error::DbmsError;
 
-/// What a run needs of a server that it does not start.
+/// What a run needs of a remote server.
 #[derive(Clone, Copy, Debug)]
 pub struct Needs {
     /// Connections at the same time, those for control included.
     pub connections: u64,
     /// Bytes of the longest statement.
     pub statement: u64,
-    /// Whether a table of this name is one that a workload makes. No other is ever dropped.
+    /// Whether a workload creates a table of this name. No other table is ever dropped.
     pub is_table: fn(&str) -> bool,
 }
 
 impl Default for Needs {
-    /// Nothing, so that nothing is dropped either.
+    /// Needs nothing, so that nothing is dropped either.
     fn default() -> Self {
         Needs { connections: 0, statement: 0, is_table: |_| false }
     }
 }
 
-/// Why rqps does not work on a server of somebody else's, or not any longer.
+/// Why rqps does not use a remote server, or no longer uses it.
 #[derive(Debug, thiserror::Error)]
 pub enum GuestError {
-    #[error("another rqps works in {place}: {holder}. Wait until it has ended, or end it")]
+    #[error("another rqps is using {place}: {holder}. Wait until it ends, or end it")]
     Taken { place: String, holder: String },
-    #[error("{place} was not made by rqps. Drop or rename it, or name another database")]
+    #[error("{place} was not created by rqps. Drop or rename it, or use another database")]
     Foreign { place: String },
     #[error(
-        "{place} holds what rqps did not make, so nothing in it was touched: {names}. Move or drop \
-         that first"
+        "{place} contains objects that rqps did not create: {names}. Nothing was changed; move or \
+         drop them first"
     )]
     Others { place: String, names: String },
     #[error(
-        "a pooler lies between, and a connection through it is not one session: {how}. Connect to \
-         the server itself, or to a pool with pool_mode = session"
+        "a pooler is in between, and its connections are not sessions: {how}. Connect to the server \
+         itself, or to a pool with pool_mode = session"
     )]
     Pooler { how: String },
-    #[error("the server takes no writes: {why}. Name the server that does")]
+    #[error("the server is read-only: {why}. Use a server that accepts writes")]
     ReadOnly { why: String },
     #[error("'{user}' lacks rights that the benchmark needs: {missing}. {remedy}")]
     Rights { user: String, missing: String, remedy: String },
-    #[error("{needed} connections are needed, and {limits}: use fewer --clients, or {remedies}")]
+    #[error("{needed} connections are needed, but {limits}. Use fewer --clients, or {remedies}")]
     Connections { needed: u64, limits: String, remedies: String },
-    #[error("a statement of the benchmark takes {needed} bytes, and {limit}")]
+    #[error("a statement of the benchmark needs {needed} bytes, but {limit}")]
     Statement { needed: u64, limit: String },
-    #[error("sessions on this server do not get what the benchmark relies on: {names}. {remedy}")]
+    #[error(
+        "sessions on this server lack settings that the benchmark relies on: {names}. {remedy}"
+    )]
     Session { names: String, remedy: &'static str },
-    #[error("connections arrive in {found} rather than in {place}, so nothing was made or dropped")]
+    #[error("connections use {found} instead of {place}, so nothing was created or dropped")]
     Elsewhere { place: String, found: String },
     #[error(
-        "the connection that keeps other runs out of {place} was lost ({why}), so nothing there is \
-         measured or dropped any more"
+        "the connection that keeps other runs out of {place} was lost: {why}. Nothing more is measured \
+         or dropped there"
     )]
     Lost { place: String, why: String },
     #[error(
-        "the data of this run are not in {place} any more: {why}. Begin another run in another --out"
+        "the data of this run are no longer in {place}: {why}. Start a new run with another --out"
     )]
     Gone { place: String, why: String },
 }
 
 impl GuestError {
-    /// Whether the user or the server's owner has to change something, rather than that something
-    /// failed on the way.
+    /// Whether the user or the server's owner has to change something; otherwise an operation
+    /// failed.
     pub fn is_refusal(&self) -> bool {
         !matches!(self, GuestError::Lost { .. })
     }
 }
 
-/// Who keeps others out of rqps's place.
+/// The session that locks rqps's place.
 pub(crate) struct Holder {
-    /// Of the session, in all servers there are; the same as [`Guest::identity`] of the holder's
-    /// own.
+    /// Unique among the sessions of all servers; equals [`Guest::identity`] of the holder.
     pub(crate) identity: String,
-    /// For people: who, from where, since when.
+    /// For messages: who, from where, since when.
     pub(crate) text: String,
 }
 
-/// What is there of rqps's place.
+/// What rqps's place contains.
 pub(crate) struct Contents {
-    /// Who made it and when; none if rqps did not.
+    /// Which run created it, and when; none if rqps did not.
     pub(crate) mark: Option<Mark>,
     /// Tables with their bytes.
     pub(crate) tables: Vec<(String, u64)>,
@@ -98,21 +99,21 @@ pub(crate) struct Mark {
     pub(crate) since: String,
 }
 
-/// A right that is missing, and the statement that gives it or what else helps.
+/// A missing right, and the statement that grants it or another remedy.
 pub(crate) struct Missing {
     pub(crate) what: String,
     pub(crate) remedy: String,
 }
 
-/// How many connections a limit leaves.
+/// How many connections a limit leaves free.
 pub(crate) struct Limit {
     pub(crate) left: i64,
-    /// For people: which limit, and how much of it is in use.
+    /// For messages: which limit, and how much of it is in use.
     pub(crate) text: String,
     pub(crate) remedy: String,
 }
 
-/// A variable that every session of rqps sets on a server of somebody else's.
+/// A variable that every session of rqps sets on a remote server.
 pub(crate) struct Variable {
     pub(crate) name: &'static str,
     pub(crate) value: &'static str,
@@ -124,7 +125,7 @@ pub(crate) const fn variable(name: &'static str, value: &'static str) -> Variabl
 
 /// A DBMS as a host of rqps.
 pub(crate) trait Guest: Send + Sync {
-    /// rqps's own place, for people.
+    /// rqps's own place, for messages.
     fn place(&self) -> String;
 
     /// Connects for control: nothing limits how long its statements take.
@@ -136,7 +137,7 @@ pub(crate) trait Guest: Send + Sync {
     /// A query whose answer no other session of any server has.
     fn identity(&self) -> &'static str;
 
-    /// Takes the lock that keeps other runs out, or does not.
+    /// Tries to take the lock that keeps other runs out.
     fn lock(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError>;
 
     /// Whether this very session holds that lock.
@@ -150,7 +151,7 @@ pub(crate) trait Guest: Send + Sync {
     /// The account of the session, as statements have it.
     fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError>;
 
-    /// Rights that a run needs and the account has not.
+    /// Rights that a run needs and the account lacks.
     fn missing(
         &self,
         connection: &mut dyn Connection,
@@ -159,7 +160,7 @@ pub(crate) trait Guest: Send + Sync {
 
     fn limits(&self, connection: &mut dyn Connection) -> Result<Vec<Limit>, DbmsError>;
 
-    /// What limits statements to fewer than so many bytes.
+    /// What limits statements to fewer bytes than these.
     fn too_long(
         &self,
         connection: &mut dyn Connection,
@@ -181,7 +182,7 @@ pub(crate) trait Guest: Send + Sync {
     /// What is in rqps's place; none if there is no such place.
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError>;
 
-    /// Ends sessions of an rqps that is gone and that still work on its tables.
+    /// Ends sessions of an rqps that has ended, where they still use its tables.
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 
     fn drop_tables(
@@ -190,17 +191,16 @@ pub(crate) trait Guest: Send + Sync {
         tables: &[String],
     ) -> Result<(), DbmsError>;
 
-    /// Makes the place, or marks the one that is there as that of a run.
+    /// Creates the place, or marks an existing one as that of a run.
     fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError>;
 
-    /// Removes the mark and the place, with nothing else in it.
+    /// Removes the mark and the place, which must be empty.
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 
     /// A query for the place in which a client's unqualified names are, and its answer.
     fn whereabouts(&self) -> (&'static str, &'static str);
 
-    /// What has been committed is on the server's disk from now on, as far as the account may ask
-    /// for that.
+    /// Makes all commits durable on the server's disk, as far as the account may ask for that.
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn to_set<'a>(variables: &'a [Variable], values: &[Row]) -> Vec<&'a V
     variables.iter().filter(is_known).collect()
 }
 
-/// Variables that were set and have another value still.
+/// Variables that were set but still have another value.
 pub(crate) fn not_set(set: &[&Variable], values: &[Row]) -> Vec<String> {
     let differs = |variable: &&&Variable| {
         let mut rows = values.iter().filter(|row| is(row, variable.name));
@@ -220,7 +220,7 @@ pub(crate) fn not_set(set: &[&Variable], values: &[Row]) -> Vec<String> {
     set.iter().filter(differs).map(named).collect()
 }
 
-/// Whether a server shows a value that was given to it: some show `0` as `0.000000`.
+/// Whether a server's value is the one that was set: some servers show `0` as `0.000000`.
 fn same(shown: &str, given: &str) -> bool {
     let numbers = (shown.parse::<f64>(), given.parse::<f64>());
     shown.eq_ignore_ascii_case(given) || matches!(numbers, (Ok(shown), Ok(given)) if shown == given)

@@ -1,4 +1,4 @@
-//! The directory that everything rqps keeps between runs lies in.
+//! The directory of everything that rqps keeps between runs.
 
 use std::ffi::OsString;
 use std::fs;
@@ -10,8 +10,8 @@ use rqps_system::{Changeable, is_id, others_can_change};
 
 const FOR_ROOT: &str = "/var/cache/rqps";
 
-/// rqps's own directory: fetched builds, downloads, data directories and what is running. It and
-/// its folders are made with mode 0755, since servers may run as another user than rqps does.
+/// rqps's own directory: fetched builds, downloads, data directories and running servers. It and
+/// its folders have mode 0755, since servers may run as another user than rqps.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Home {
     root: PathBuf,
@@ -19,27 +19,27 @@ pub struct Home {
 
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
-    #[error("no place for rqps's files: HOME is not set; set RQPS_HOME to a directory")]
+    #[error("no place for rqps's files: HOME is not set. Set RQPS_HOME to a directory")]
     Nowhere,
     #[error(
-        "cannot make '{}' for rqps's files: {source}; RQPS_HOME names another place",
+        "cannot create '{}' for rqps's files: {source}. Set RQPS_HOME to another place",
         path.display()
     )]
     Create { path: PathBuf, source: io::Error },
-    #[error("'{0}' is no name of a run: its manifest is damaged, or not rqps's")]
+    #[error("'{0}' is not the id of a run: its manifest is damaged, or is not rqps's")]
     NoId(String),
     #[error(
-        "'{}' is no safe place for rqps's files: '{}' {how}, who could have rqps run and write what \
-         they like; set RQPS_HOME to a directory that only you can change",
+        "'{}' is not a safe place for rqps's files: '{}' {how}, so others could change what rqps runs. \
+         Set RQPS_HOME to a directory that only you can change",
         home.display(), changed.display()
     )]
     Unsafe { home: PathBuf, changed: PathBuf, how: String },
 }
 
 impl Home {
-    /// `$RQPS_HOME`, else `$XDG_CACHE_HOME/rqps`, else `~/.cache/rqps`. For root the last two give
-    /// way to `/var/cache/rqps` when an unprivileged server could not reach them, or another user
-    /// could change them.
+    /// `$RQPS_HOME`, else `$XDG_CACHE_HOME/rqps`, else `~/.cache/rqps`. For root, `/var/cache/rqps`
+    /// replaces the last two if an unprivileged server could not reach them, or another user could
+    /// change them.
     pub fn from_env() -> Result<Home, HomeError> {
         let set = |name| std::env::var_os(name).filter(|value: &OsString| !value.is_empty());
         if let Some(root) = set("RQPS_HOME") {
@@ -54,7 +54,7 @@ impl Home {
         Home::at(root.ok_or(HomeError::Nowhere)?)
     }
 
-    /// A home at a directory of the caller's choice, which is made when first needed.
+    /// A home at a directory of the caller's choice, which is created on first use.
     pub fn at(root: impl Into<PathBuf>) -> Result<Home, HomeError> {
         let root = root.into();
         match std::path::absolute(&root) {
@@ -82,7 +82,7 @@ impl Home {
         self.folder("data")
     }
 
-    /// The folder for the data directories of a run, made where it is not there.
+    /// The folder for the data directories of a run, created if missing.
     pub fn data_of(&self, run: &str) -> Result<PathBuf, HomeError> {
         if !is_id(run) {
             return Err(HomeError::NoId(run.to_string()));
@@ -94,17 +94,17 @@ impl Home {
         }
     }
 
-    /// Logs of the servers that go on without rqps.
+    /// Logs of the servers that run without rqps.
     pub fn logs(&self) -> Result<PathBuf, HomeError> {
         self.folder("logs")
     }
 
-    /// Where builds are made from source, and the logs of those that failed.
+    /// Builds from source, and the logs of failed ones.
     pub fn source(&self) -> Result<PathBuf, HomeError> {
         self.folder("source")
     }
 
-    /// A folder with nothing in it, for programs that look into the one that they run in.
+    /// An empty folder, for programs that read files in their working directory.
     pub fn empty(&self) -> Result<PathBuf, HomeError> {
         self.folder("empty")
     }
@@ -126,7 +126,7 @@ impl Home {
             }
             None => Ok(()),
         };
-        // Before anything is made there, and what is there itself.
+        // Checked before anything is created there, and again for the folder itself.
         refuse_unsafe()?;
         if let Some(parent) = self.root.parent() {
             fs::create_dir_all(parent).map_err(failed(parent))?;
@@ -138,7 +138,7 @@ impl Home {
     }
 }
 
-/// Makes one directory with mode 0755 whatever the umask; one that is there is left as it is.
+/// Creates one directory with mode 0755 for any umask; an existing one stays as it is.
 fn make_readable(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o755).create(path) {
         Ok(()) => fs::set_permissions(path, fs::Permissions::from_mode(0o755)),
@@ -159,7 +159,7 @@ fn default_root(
     }
 }
 
-/// Whether every directory on the way that exists lets others pass.
+/// Whether every existing directory on the way lets other users pass.
 fn anyone_can_reach(path: &Path) -> bool {
     let existing = path.ancestors().filter_map(|ancestor| fs::metadata(ancestor).ok());
     existing.into_iter().all(|ancestor| ancestor.mode() & 0o001 != 0)
@@ -199,7 +199,7 @@ mod tests {
         mode(0o777);
         let error = home.builds().unwrap_err().to_string();
         assert!(error.contains("can be written by everybody"), "{error}");
-        // As /tmp has it: everybody can only remove what is their own.
+        // Like /tmp: users can only remove their own files.
         mode(0o1777);
         home.builds().unwrap();
         if rustix::process::geteuid().is_root() {

@@ -6,17 +6,17 @@ use rqps_plan::Flags;
 
 use crate::source;
 
-/// As the server tells them.
+/// As the server reports them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InForce {
     /// By name.
     pub values: BTreeMap<String, String>,
-    /// Names of those that are as the server has them by itself, as far as it tells.
+    /// Names of settings with the server's own default, where it reports that.
     pub defaults: BTreeSet<String>,
 }
 
 impl InForce {
-    /// How it was compiled, if the server tells that among its settings.
+    /// How it was compiled, if the server reports that among its settings.
     pub fn flags(&self) -> Option<Flags> {
         let told = |name: &str| self.values.get(name).map(String::as_str);
         let cflags = told("pg_config.CFLAGS")?;

@@ -1,4 +1,4 @@
-//! Notes of the servers that rqps has started, so that what a killed rqps left can be cleared away.
+//! Leases: notes of the servers that rqps has started, so that those of a killed rqps can be ended.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,10 +14,10 @@ use crate::server_folder::{self, Whose, alone_in, is_held};
 
 /// The note in a server's folder.
 const NAME: &str = "lease.json";
-/// How long a server may take to end at once whose rqps is gone.
+/// How long a server whose rqps has ended may take for an immediate stop.
 const ORPHANS_END: Duration = Duration::from_secs(5);
 
-/// What is known of a server that rqps has started.
+/// A server that rqps has started.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
     /// The contender as written.
@@ -27,11 +27,11 @@ pub struct Lease {
     pub data: PathBuf,
     pub log: PathBuf,
     pub(crate) server: ProcessId,
-    /// The signal at which it writes everything and ends.
+    /// The signal for an orderly shutdown.
     pub(crate) stop_signal: i32,
-    /// It must not outlive the rqps that holds the owner's lock; none if it is detached.
+    /// Whether it must end with the rqps that holds the owner's lock; not so if detached.
     pub(crate) is_owned: bool,
-    /// Where the process's number is one.
+    /// Where the pid is valid.
     pub(crate) numbers: Numbers,
     /// The server's folder: where the note was read.
     #[serde(skip)]
@@ -52,18 +52,19 @@ impl Lease {
         Some(Lease { folder: folder.to_path_buf(), ..lease })
     }
 
-    /// The server has ended: its folder goes.
+    /// The server has ended: removes its folder.
     pub(crate) fn end(&self) {
         server_folder::remove(&self.folder);
     }
 
-    /// Whether the server lives. Its lock tells, wherever it runs; its number only here.
+    /// Whether the server lives, by its lock, which works from anywhere; its pid is valid only
+    /// here.
     pub fn is_alive(&self) -> bool {
         is_held(&self.folder, Whose::Server)
             .unwrap_or_else(|| !self.numbers.are_here() || self.server.is_alive())
     }
 
-    /// Whether the server goes on without an rqps.
+    /// Whether the server runs without an rqps.
     pub fn is_detached(&self) -> bool {
         !self.is_owned
     }
@@ -90,22 +91,22 @@ impl Lease {
     }
 }
 
-/// Ends servers whose rqps is gone, and removes the folders of servers that are gone.
+/// Ends servers whose rqps has ended, and removes the folders of servers that have ended.
 pub fn reap(home: &Home) -> Result<(), DbmsError> {
     let run = home.run()?;
     let _clearing = alone_in(&run)?;
     for folder in server_folder::all(&run)? {
-        // Whose life cannot be told is let be.
+        // Servers of unknown state are left alone.
         if is_held(&folder, Whose::Owner) != Some(false) {
             continue;
         }
         let Some(lease) = Lease::read(&folder) else {
-            // Its rqps was killed before it had started a server.
+            // Its rqps was killed before it started a server.
             server_folder::remove(&folder);
             continue;
         };
         if lease.is_owned && lease.is_alive() && lease.numbers.are_here() {
-            // One that cannot be ended is tried again the next time.
+            // A server that cannot be ended is tried again the next time.
             let _ = lease.server.end(Signal::QUIT, ORPHANS_END);
         }
         if !lease.is_alive() {
@@ -157,8 +158,8 @@ mod tests {
         }
     }
 
-    /// A lock is free when its last holder is gone: one may be a child that another test is just
-    /// making.
+    /// A lock is free when its last holder has ended, which may be a child that another test is
+    /// just creating.
     fn reap_until(store: &Store, is_reaped: impl Fn() -> bool) {
         let deadline = Instant::now() + Duration::from_secs(60);
         while !is_reaped() {

@@ -1,7 +1,7 @@
-//! Getting, starting and stopping the DBMS under test. Knows nothing of workloads.
+//! Fetches, starts and stops the DBMS under test. Knows nothing of workloads.
 //!
-//! [`prepare`] turns a contender into a [`Dbms`]: its build is there and its settings are known to
-//! exist. [`Dbms::start`] gives a [`Server`], which is stopped when it is dropped.
+//! [`prepare`] turns a contender into a [`Dbms`], whose build is available and whose settings are
+//! known to exist. [`Dbms::start`] returns a [`Server`], which is stopped on drop.
 
 mod config;
 mod control;
@@ -57,43 +57,41 @@ pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
 
-/// Whom servers of rqps's own let in over loopback, with a password ([`Place::password`]).
+/// The user of rqps's own servers over loopback, with a password ([`Place::password`]).
 pub const LOOPBACK_USER: &str = "rqps";
 
-/// Where a server's files go.
+/// The places of a server's files.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// The data directory; made when it is not there, used as it is when it is. In one that is
-    /// empty, a folder of it.
+    /// The data directory: created if missing, else used as it is. In an empty one, a folder
+    /// inside.
     pub data: PathBuf,
-    /// What the server prints is appended here.
+    /// The server's output is appended here.
     pub log: PathBuf,
-    /// The server goes on when rqps ends.
+    /// The server keeps running when rqps ends.
     pub detached: bool,
-    /// Set for the server, beside what is always set. For what measures rqps itself.
+    /// Variables for the server, beside those that are always set. For measuring rqps itself.
     pub environment: Vec<(&'static str, OsString)>,
-    /// Has the server listen on loopback, too, for a user `rqps` with this password. Without one it
-    /// has a Unix socket only, which nobody but rqps's user and the server's can reach.
+    /// Makes the server also listen on loopback, for a user `rqps` with this password. Without it,
+    /// the server has a Unix socket only, which only rqps's user and the server's can reach.
     pub password: Option<String>,
 }
 
 /// A contender that is ready to be started.
 pub trait Dbms {
-    /// The build that will run; none for a DBMS in rqps and for a server that is running already.
+    /// The build that will run; none for a DBMS in rqps and for a remote server.
     fn build(&self) -> Option<&Installed>;
 
-    /// How what will run was compiled, as far as that is known.
+    /// How the build was compiled, as far as known.
     fn flags(&self) -> Flags {
         match self.build() {
             Some(build) => build.flags.clone().unwrap_or_default(),
-            None => {
-                Flags::unknown("rqps does not look at the files of a server that it did not start")
-            }
+            None => Flags::unknown("rqps does not read the files of a remote server"),
         }
     }
 
     /// Creates the data directory if there is none, starts the server and waits until it answers.
-    /// That, and waiting for answers on its connections, ends with `cancel`.
+    /// `cancel` ends this wait, and waits for answers on its connections.
     fn start(
         &self,
         home: &Home,
@@ -101,25 +99,25 @@ pub trait Dbms {
         cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError>;
 
-    /// Looks whether a run could work on a server that is running already, and keeps other runs out
-    /// of it from now on. Makes nothing.
+    /// Checks whether a run can work on a remote server, and keeps other runs out of it from now
+    /// on. Creates nothing.
     fn arrive(&self, _needs: &Needs) -> Result<(), DbmsError> {
         Ok(())
     }
 
-    /// Removes the data directory that an rqps that was killed left; on a server that is running
-    /// already what it stands for, if that is there still.
+    /// Removes the data directory of a killed rqps; on a remote server, the place that it stands
+    /// for, if that still exists.
     fn disclaim(&self, data: &Path) -> Result<(), DbmsError> {
         std::fs::remove_dir_all(data).map_err(DbmsError::file("remove", data))
     }
 }
 
-/// What is done so that the reads that follow do not pay for the writes before.
+/// Maintenance so that earlier writes do not slow down the following reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quiesce {
     /// Vacuum with statistics, and a checkpoint.
     Full,
-    /// A plain vacuum, as the legacy profiles have it between steps.
+    /// A plain vacuum, as in the legacy profiles between steps.
     Vacuum,
 }
 
@@ -127,13 +125,13 @@ pub enum Quiesce {
 pub trait Server: Send + Sync {
     fn target(&self) -> &Target;
 
-    /// As the server tells it.
+    /// As the server reports it.
     fn version(&self) -> &str;
 
-    /// The root of the server's processes; none when it runs elsewhere.
+    /// The root of the server's processes; none if it runs elsewhere.
     fn process(&self) -> Option<u32>;
 
-    /// The port on loopback, where rqps has it listen there.
+    /// The port on loopback, if it listens there.
     fn port(&self) -> Option<u16> {
         None
     }
@@ -143,54 +141,52 @@ pub trait Server: Send + Sync {
         false
     }
 
-    /// The data directory, where it is on this machine and rqps's own.
+    /// The data directory, if it is on this machine and rqps's own.
     fn data(&self) -> Option<&Path>;
 
-    /// Where the data are that stay when the server is left, on a server that is not rqps's own.
+    /// Where the data stay on a remote server when rqps disconnects.
     fn left(&self) -> Option<Left> {
         None
     }
 
-    /// An error if what is in the benchmark's place may not be this run's any more, as another may
-    /// have come there since.
+    /// An error if the contents of the benchmark's place may not be this run's any more, since
+    /// another run may have used it.
     fn still_ours(&self) -> Result<(), DbmsError> {
         Ok(())
     }
 
-    /// The directory or file that holds the benchmark's database alone, where it is on this machine
-    /// and rqps's own.
+    /// The directory or file with only the benchmark's database, if it is on this machine and
+    /// rqps's own.
     fn database_path(&self) -> Result<Option<PathBuf>, DbmsError>;
 
     /// The settings in force.
     fn settings(&self) -> Result<InForce, DbmsError>;
 
-    /// Bytes of the benchmark's tables with their indexes, without logs and without what else the
-    /// DBMS keeps.
+    /// Bytes of the benchmark's tables with their indexes, without logs and other data of the DBMS.
     fn database_bytes(&self) -> Result<u64, DbmsError>;
 
-    /// Bytes of the DBMS's logs (write-ahead, redo, undo, binary), where its files are rqps's own.
+    /// Bytes of the DBMS's logs (write-ahead, redo, undo, binary), if its files are rqps's own.
     fn log_bytes(&self) -> Option<u64>;
 
-    /// What the DBMS counts itself; none if it counts nothing.
+    /// Counters of the DBMS; none if it has none.
     fn meter(&self) -> Result<Option<EngineMeter>, DbmsError>;
 
-    /// Removes logs that grow with the work and that nothing will read, so that they do not pile
-    /// up. Those of a server that is not rqps's own stay.
+    /// Removes logs that grow with the work and that are never read. Those of a remote server stay.
     fn drop_logs(&self) -> Result<(), DbmsError>;
 
-    /// Answers what had not come to rest when patience ended.
+    /// Returns what was still pending when the wait was given up.
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError>;
 
-    /// Sees to it that what has been committed survives a crash from now on.
+    /// Ensures that all commits so far survive a crash.
     fn settle(&self) -> Result<(), DbmsError>;
 
-    /// How the server is, or how it ended, and the tail of its log; none without a log.
+    /// The state of the server, or how it ended, and the tail of its log; none without a log.
     fn last_words(&mut self) -> Option<String>;
 
     /// Stops the server in an orderly way; its data stay.
     fn stop(&mut self) -> Result<(), DbmsError>;
 
-    /// Removes what rqps made in the DBMS. The server is stopped, if it is rqps's own.
+    /// Removes what rqps created in the DBMS. The server is stopped, if it is rqps's own.
     fn discard(&mut self) -> Result<(), DbmsError>;
 }
 
@@ -208,13 +204,13 @@ pub fn prepare(
     }
 }
 
-/// Where a URL leads any client of its DBMS; none if that has no servers.
+/// The target of a URL for any client of its DBMS; none if the DBMS has no servers.
 pub fn target(dbms: Name, url: &str, cancel: &Cancel) -> Result<Option<Target>, DbmsError> {
     let target = descriptor(dbms, None).target;
     Ok(target.map(|target| target(url, cancel)).transpose()?)
 }
 
-/// What rqps has left on a server that is running already, and a handle that removes it.
+/// What rqps has left on a remote server, and a handle that removes it.
 pub struct Guesthouse(remote::Remote);
 
 impl Guesthouse {
@@ -225,12 +221,13 @@ impl Guesthouse {
         Ok(remote.map(|remote| remote(contender, url, cancel)).transpose()?.map(Guesthouse))
     }
 
-    /// Looks, and keeps runs out from now on; an error if there is anything that rqps did not make.
+    /// Lists it, and keeps runs out from now on; an error if there is anything that rqps did not
+    /// create.
     pub fn leftovers(&self, needs: Needs) -> Result<Option<Leftovers>, DbmsError> {
         self.0.leftovers(needs)
     }
 
-    /// Removes what [`Guesthouse::leftovers`] showed.
+    /// Removes what [`Guesthouse::leftovers`] listed.
     pub fn clean(&self) -> Result<(), DbmsError> {
         self.0.clean()
     }

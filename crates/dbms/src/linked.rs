@@ -1,12 +1,11 @@
-//! The libraries that a server was linked with: two builds of one version may differ by these
-//! alone.
+//! The libraries that a server was linked with, by which two builds of one version may differ.
 
 use std::collections::BTreeSet;
 
 use procfs::process::{MMapPath, Process};
 
-/// Their files' names as far as the process has them in its memory, by `/proc/PID/maps`
-/// (proc_pid_maps(5)): `libcrypto.so.3 libz.so.1.2.13`. None where they cannot be read.
+/// The names of their files in the memory of the process, from `/proc/PID/maps` (proc_pid_maps(5)):
+/// `libcrypto.so.3 libz.so.1.2.13`. None where they cannot be read.
 pub(crate) fn libraries(process: u32) -> Option<String> {
     let maps = Process::new(process.try_into().ok()?).and_then(|process| process.maps()).ok()?;
     let names = maps.iter().filter_map(|map| match &map.pathname {

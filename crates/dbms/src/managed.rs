@@ -1,4 +1,4 @@
-//! A server that rqps starts, watches and stops, whatever the DBMS.
+//! A server of any DBMS that rqps starts, watches and stops.
 
 use std::fs;
 use std::net::TcpListener;
@@ -26,28 +26,27 @@ use crate::{Place, Quiesce, Server};
 
 /// How long a server may take to answer; recovery after a crash can be long.
 const START_PATIENCE: Duration = Duration::from_secs(600);
-/// How long a server may take to write what it must when it is stopped.
+/// How long a server may take for its writes on an orderly stop.
 const STOP_PATIENCE: Duration = Duration::from_secs(300);
-/// How long a server may take to let somebody in, if it does at all.
+/// How long a responsive server may take to accept a login.
 const LOGIN_PATIENCE: Duration = Duration::from_secs(30);
-/// How long a server may take that is to end at once.
+/// How long a server may take for an immediate stop.
 const QUIT_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a server may take to end, or to tell of a process's death, after a connection has
-/// closed.
+/// How long a server may take to end, or to log a process's death, after a connection has closed.
 const DEATH_PATIENCE: Duration = Duration::from_secs(5);
-/// What the libraries of the server are called among its settings.
+/// The name of the server's libraries among its settings.
 const LINKED: &str = "linked libraries";
-/// What Postgres writes when one of its processes has died.
+/// The log text of Postgres when one of its processes has died.
 const DEATH: &str = " was terminated by signal ";
-/// Another program may take the port between our look and the server's.
+/// Another program may take the port between rqps's check and the server's start.
 const PORT_ATTEMPTS: u32 = 3;
 
-/// How servers of one DBMS are spoken to by signals.
+/// The signals of a DBMS's servers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Signals {
     /// Closes connections, writes everything, ends.
     pub(crate) stop: Signal,
-    /// Ends at once; the next start recovers.
+    /// Ends immediately; the next start recovers.
     pub(crate) quit: Signal,
 }
 
@@ -61,31 +60,31 @@ pub(crate) struct Launch<'a> {
     pub(crate) place: &'a Place,
     pub(crate) signals: Signals,
     pub(crate) control: &'static dyn Control,
-    /// The server's user, if that is another.
+    /// The server's user, if not rqps's own.
     pub(crate) user: Option<User>,
-    /// Makes the benchmark's database if it is not there.
+    /// Creates the benchmark's database if it does not exist.
     pub(crate) create_database: Arrange,
-    /// Lets the user of loopback connections in with a password, and nobody else.
+    /// Sets the password of the only user over loopback.
     pub(crate) set_password: fn(&Target, &str) -> Result<(), DbmsError>,
 }
 
-/// What the settings of one start are made from.
+/// The inputs for the settings of one start.
 pub(crate) struct Start<'a> {
     pub(crate) folder: &'a ServerFolder,
-    /// The port on loopback, if the server is to listen there.
+    /// The port on loopback, if the server listens there.
     pub(crate) port: Option<u16>,
-    /// Ends waiting for its answers.
+    /// Cancels waits for its answers.
     pub(crate) cancel: &'a Cancel,
 }
 
-/// What a DBMS's own part of a start makes: the command, and how to reach what it starts.
+/// The DBMS-specific part of a start: the command, and how to reach the server.
 pub(crate) struct Prepared {
     pub(crate) command: Command,
-    /// Answers as soon as the server does; the benchmark's database may not be there yet.
+    /// Can be used as soon as the server answers, before the benchmark's database exists.
     pub(crate) first: Target,
     /// The benchmark's database.
     pub(crate) target: Target,
-    /// How a person would reach it.
+    /// Its URL for users.
     pub(crate) url: String,
 }
 
@@ -93,9 +92,9 @@ pub(crate) struct Managed {
     child: Child,
     ended: Option<ExitStatus>,
     lease: Lease,
-    /// Its lock says that this rqps lives.
+    /// Its lock shows that this rqps lives.
     _folder: ServerFolder,
-    /// How long the log was when this server was started.
+    /// The length of the log when this server was started.
     log_start: u64,
     detached: bool,
     port: Option<u16>,
@@ -141,7 +140,7 @@ impl Launch<'_> {
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
         let child = command.spawn().map_err(|error| self.failed(error.to_string()))?;
-        // The lock is the server's alone from now on.
+        // From now on only the server holds the lock.
         drop(command);
         let pid = child.id() as i32;
         let lease = Lease {
@@ -162,7 +161,7 @@ impl Launch<'_> {
             lease,
             _folder: folder.take(),
             log_start,
-            // Until it is up: who is not told of it cannot end it.
+            // Until it is up, since its caller cannot end it before.
             detached: false,
             port,
             signals: self.signals,
@@ -204,7 +203,9 @@ impl Launch<'_> {
                 Err(error) if error.is_disconnect() || matches!(error, Error::Login { .. }) => {
                     if Instant::now() > deadline {
                         let log = server.tail();
-                        return Err(self.failed(format!("no answer in {START_PATIENCE:?}\n{log}")));
+                        return Err(
+                            self.failed(format!("no answer within {START_PATIENCE:?}\n{log}"))
+                        );
                     }
                 }
                 Err(error) => return Err(error.into()),
@@ -236,12 +237,12 @@ impl Managed {
         process::tail(&self.lease.log, self.log_start)
     }
 
-    /// Whether somebody who connects now is let in. A server that is frozen does not even answer.
+    /// Whether a login succeeds now. A frozen server does not even answer.
     fn lets_in(&self) -> bool {
         let (tell, told) = mpsc::channel();
         let target = self.target.clone();
         std::thread::spawn(move || {
-            // Nobody listens any more when the answer is too late.
+            // The receiver is gone if the answer is too late.
             let _ = tell.send(target.connect().is_ok());
         });
         told.recv_timeout(LOGIN_PATIENCE).unwrap_or(false)
@@ -314,7 +315,7 @@ impl Server for Managed {
     }
 
     fn last_words(&mut self) -> Option<String> {
-        // A connection can be seen to close a moment before its server has ended or knows why.
+        // A connection may close a moment before its server has ended or logged why.
         let deadline = Instant::now() + DEATH_PATIENCE;
         while !self.has_ended() && !self.tail().contains(DEATH) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(10));
@@ -323,13 +324,14 @@ impl Server for Managed {
             Some(status) => format!("the server ended with {status}"),
             None => "the server is still running".to_string(),
         };
-        // The log on lines of its own: the first one alone is told where there is room for one.
+        // The log is on lines of its own: where there is room for one line, only the first is
+        // shown.
         Some(format!("{state}\nits log ends with\n{}", self.tail()))
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {
-        // One that lets nobody in has no more to write than a crash leaves it, and while Postgres
-        // 17 recovers from the death of a backend, an orderly stop never ends.
+        // A server that accepts no login has nothing to write that recovery would not restore. And
+        // while Postgres 17 recovers from the death of a backend, an orderly stop never ends.
         match self.lets_in() {
             true => self.end(self.signals.stop, STOP_PATIENCE),
             false => self.end(self.signals.quit, QUIT_PATIENCE),
@@ -348,13 +350,13 @@ impl Drop for Managed {
         if self.has_ended() {
             self.lease.end();
         } else if !self.detached {
-            // What cannot be ended now is when a store's servers are next looked at.
+            // A server that cannot be ended now is ended when the leases are next checked.
             let _ = self.end(self.signals.quit, QUIT_PATIENCE);
         }
     }
 }
 
-/// A server's folder, removed with this value until a server has it.
+/// A server's folder, removed on drop unless a server has taken it.
 struct Kept(Option<ServerFolder>);
 
 impl Kept {

@@ -1,4 +1,4 @@
-//! Reading what a DBMS counts itself.
+//! Reads the counters of a DBMS.
 
 use std::time::{Duration, Instant};
 
@@ -7,39 +7,38 @@ use rqps_wire::{Connection, Interrupter, query_if_allowed, scalar};
 
 use crate::error::DbmsError;
 
-/// How long counters may take to be complete after the last connection has ended.
+/// How long counters may take to become complete after the last connection has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// Reads the counters of a DBMS over a connection that it keeps, so that a reading costs the DBMS a
-/// few statements and no login.
+/// Reads the counters of a DBMS over a permanent connection, so that a reading costs the DBMS a few
+/// statements and no login.
 pub struct EngineMeter {
     pub(crate) connection: Box<dyn Connection>,
-    /// Statements that answer name and value, and may say `gauge` in a third column.
+    /// Statements that return name and value, and possibly `gauge` in a third column.
     pub(crate) sources: Vec<String>,
-    /// Those that are cheap enough for every second.
+    /// Statements that are cheap enough for every second.
     pub(crate) lanes: Vec<String>,
-    /// By the name of what has no third column.
+    /// Decides by the name where there is no third column.
     pub(crate) is_gauge: fn(&str) -> bool,
-    /// Whether a counter is of interest, by its name.
+    /// Whether a counter is kept, by its name.
     pub(crate) is_wanted: fn(&str) -> bool,
-    /// A statement that answers `0` when all that was done has been counted; none if counting is
-    /// immediate.
+    /// A statement that returns `0` when all work has been counted; none if counting is immediate.
     pub(crate) uncounted: Option<String>,
 }
 
 impl EngineMeter {
-    /// Everything that the DBMS counts and the role may see.
+    /// All counters of the DBMS that the role may read.
     pub fn read(&mut self) -> Result<EngineReading, DbmsError> {
         self.answer(|meter| &meter.sources)
     }
 
-    /// The few that show what goes on in the background: checkpoints, flushes, compaction, purge.
+    /// The few counters of background work: checkpoints, flushes, compaction, purge.
     pub fn glance(&mut self) -> Result<EngineReading, DbmsError> {
         self.answer(|meter| &meter.lanes)
     }
 
-    /// Waits until what connections that have ended did is counted.
+    /// Waits until the work of ended connections is counted.
     pub fn await_counts(&mut self) -> Result<(), DbmsError> {
         let Some(sql) = &self.uncounted else { return Ok(()) };
         let deadline = Instant::now() + PATIENCE;
@@ -51,7 +50,7 @@ impl EngineMeter {
         Ok(())
     }
 
-    /// Leaves out the sources that this server does not have or that the role may not read.
+    /// Removes sources that this server lacks or that the role may not read.
     pub(crate) fn keep_readable(mut self) -> Result<Self, DbmsError> {
         for sources in [&mut self.sources, &mut self.lanes] {
             let mut readable = Vec::new();
@@ -88,7 +87,7 @@ impl EngineMeter {
     }
 }
 
-/// A count; times may have fractions, and words are none.
+/// A count; times may have fractions, and words are not counts.
 fn number(text: &str) -> Option<u64> {
     let is_count = |value: &f64| value.is_finite() && *value >= 0.0;
     let rounded = || text.parse::<f64>().ok().filter(is_count).map(|value| value.round() as u64);

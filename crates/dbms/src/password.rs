@@ -2,7 +2,7 @@
 
 use rand::distr::{Alphanumeric, SampleString};
 
-/// 24 letters and digits: 142 bits that nobody can guess, and nothing that has to be escaped.
+/// 24 letters and digits: 142 bits, and no character that has to be escaped.
 const LENGTH: usize = 24;
 
 /// A new password.

@@ -1,4 +1,5 @@
-//! Processes of the DBMS: as another user, in a group of their own, and never outliving rqps.
+//! Processes of the DBMS: they run as another user, in a group of their own, and never outlive
+//! rqps.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -16,18 +17,18 @@ use crate::source::Installed;
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 8;
 
-/// What a build of the user's own is given of rqps's environment: where its libraries are, and how
-/// its sanitizers report.
+/// Variables of rqps's environment that a user's own build gets: the place of its libraries, and
+/// options of its sanitizers.
 const OF_OWN_BUILDS: [&str; 5] =
     ["ASAN_OPTIONS", "LD_LIBRARY_PATH", "LSAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"];
 
-/// What a program of a build runs as.
+/// How a program of a build runs.
 #[derive(Clone, Copy)]
 pub(crate) struct Runs<'a> {
     pub(crate) user: Option<User>,
     /// Its working directory, which is its home, too.
     pub(crate) folder: &'a Path,
-    /// The build is a directory of the user's own.
+    /// The build is the user's own directory.
     pub(crate) is_own_build: bool,
     pub(crate) detached: bool,
 }
@@ -53,7 +54,7 @@ pub(crate) fn command(program: &Path, runs: Runs<'_>) -> Command {
     command
 }
 
-/// Has all that a command prints appended to a log.
+/// Appends all output of a command to a log.
 pub(crate) fn log_to(command: &mut Command, log: &Path) -> Result<(), DbmsError> {
     let mut options = OpenOptions::new();
     options.create(true).append(true).custom_flags(OFlags::NOFOLLOW.bits() as i32);
@@ -63,7 +64,7 @@ pub(crate) fn log_to(command: &mut Command, log: &Path) -> Result<(), DbmsError>
     Ok(())
 }
 
-/// Runs a command to its end; an error has the tail of what it printed.
+/// Runs a command to its end; an error has the tail of its output.
 pub(crate) fn run(command: &mut Command, what: &'static str, log: &Path) -> Result<(), DbmsError> {
     let start = |reason: String| DbmsError::Start { what, reason };
     let since = length(log);
@@ -72,16 +73,16 @@ pub(crate) fn run(command: &mut Command, what: &'static str, log: &Path) -> Resu
     if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log, since)))) }
 }
 
-/// How long a log is now.
+/// The length of a log now.
 pub(crate) fn length(log: &Path) -> u64 {
     fs::metadata(log).map_or(0, |metadata| metadata.len())
 }
 
-/// What servers write when one of their processes dies.
+/// Log texts of servers when one of their processes dies.
 const DEATHS: [&str; 2] = ["PANIC:", " was terminated by signal "];
 
-/// The last lines of what was written to a log after its first `since` bytes. Ahead of them stands
-/// the last death, if recovery has already written more lines than that.
+/// The last lines of a log after its first `since` bytes. The last death precedes them, if recovery
+/// has already written more lines than that.
 pub(crate) fn tail(log: &Path, since: u64) -> String {
     let text = bytes_after(log, since.max(length(log).saturating_sub(64 << 10)));
     let text = text.unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Processes that cannot be mistaken for later ones with the same number, and their end with all
-//! that they have started.
+//! Processes that cannot be mistaken for later ones with the same pid, and how to end them with all
+//! their descendants.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,13 +12,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::DbmsError;
 
-/// How long processes that were killed may take to be gone: they give their memory back first.
+/// How long killed processes may take to end: they release their memory first.
 const DEATH: Duration = Duration::from_secs(30);
-/// How long processes may take to see that the one above them is gone, and to end by themselves.
+/// How long processes may take to notice that their parent has ended, and to end by themselves.
 const FAREWELL: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// A process that cannot be mistaken for a later one with the same number.
+/// A process that cannot be mistaken for a later one with the same pid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProcessId {
     pub(crate) pid: i32,
@@ -26,8 +26,7 @@ pub(crate) struct ProcessId {
     started: u64,
 }
 
-/// Where process numbers mean something: one boot of a machine, and one of its containers
-/// (pid_namespaces(7)).
+/// Where pids are valid: one boot of a machine, and one of its containers (pid_namespaces(7)).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Numbers {
     boot: String,
@@ -51,7 +50,7 @@ impl Numbers {
     }
 }
 
-/// Has ended; only its parent has not asked how.
+/// Has ended, but its parent has not reaped it.
 pub(crate) fn is_zombie(stat: &Stat) -> bool {
     stat.state == 'Z'
 }
@@ -70,12 +69,11 @@ impl ProcessId {
         ProcessId::of(self.pid) == Some(self)
     }
 
-    /// What it has started, and what that has started, as far as it lives. Nobody knows any more
-    /// once the process itself has ended.
+    /// Its living descendants, which are known only until the process itself has ended.
     fn below(self) -> Vec<ProcessId> {
         let tree = descendants(self.pid);
         let mut tree = tree.iter().filter_map(ProcessId::read);
-        // The root comes first. Below a later process with its number are others.
+        // The root comes first. A later process with its pid has other descendants.
         if tree.next() == Some(self) { tree.collect() } else { Vec::new() }
     }
 
@@ -83,9 +81,9 @@ impl ProcessId {
     fn signal(self, signal: Signal) -> Result<(), Errno> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
         let sent = match pidfd_open(pid, PidfdFlags::empty()) {
-            // What it names stays the same process, also when that ends now.
+            // The descriptor stays with the process, even if it ends now.
             Ok(process) if self.is_alive() => pidfd_send_signal(process, signal),
-            // The kernel is older than 5.3, or a container keeps it from us.
+            // The kernel is older than 5.3, or a container forbids the call.
             Err(Errno::NOSYS | Errno::PERM) if self.is_alive() => kill_process(pid, signal),
             _ => Ok(()),
         };
@@ -95,18 +93,18 @@ impl ProcessId {
         }
     }
 
-    /// Ends the process with all below it: politely, then not. What is below it mostly ends with
-    /// it, but for what is frozen. An error if it lives on.
+    /// Ends the process with all its descendants: first with a request, then by force. Descendants
+    /// mostly end with it, except frozen ones. An error if it keeps running.
     pub(crate) fn end(self, polite: Signal, patience: Duration) -> Result<(), DbmsError> {
         let mut below = self.below();
         let mut sent = self.signal(polite);
-        // Who may not be signalled need not be waited for.
+        // A process that cannot be signalled is not waited for.
         let patience = if sent.is_ok() { patience } else { Duration::ZERO };
         if !are_gone(&[self], patience) {
-            // It may have started more while it was waited for.
+            // It may have started more processes during the wait.
             below.extend(self.below());
             sent = self.signal(Signal::KILL);
-            // The kernel may need a while for who is killed, too.
+            // The kernel may need a while for killed processes, too.
             are_gone(&[self], if sent.is_ok() { DEATH } else { Duration::ZERO });
         }
         if !are_gone(&below, FAREWELL) {
@@ -123,7 +121,7 @@ impl ProcessId {
     }
 }
 
-/// Waits until processes have ended; answers whether they have when patience ends.
+/// Waits until processes have ended, up to a limit; returns whether they have.
 fn are_gone(processes: &[ProcessId], patience: Duration) -> bool {
     let deadline = Instant::now() + patience;
     while processes.iter().any(|process| process.is_alive()) {
@@ -144,7 +142,7 @@ mod tests {
 
     #[test]
     fn what_is_below_a_process_is_ended_with_it_also_when_it_is_frozen() {
-        // In sessions of their own, as the processes of Postgres are.
+        // In sessions of their own, like the processes of Postgres.
         let script = "setsid sleep 60 & setsid sleep 60 & echo both are there; wait";
         let mut command = Command::new("sh");
         let mut shell = command.args(["-c", script]).stdout(Stdio::piped()).spawn().unwrap();

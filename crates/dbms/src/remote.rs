@@ -1,10 +1,9 @@
-//! A server that is already running: rqps connects, works in a place of its own, and removes it.
+//! A remote server: rqps connects, works in a place of its own, and removes it.
 //!
-//! [`Remote::arrive`] looks before anything is made: whether connections are sessions, whether
-//! another rqps is there, what the account may do, what is in the place. The lock that it takes is
-//! held for as long as anybody in this process has business there. [`Remote::start`] makes the
-//! place. Before anything is dropped, the lock, the place and all that is in it are looked at
-//! again.
+//! [`Remote::arrive`] checks before anything is created: whether connections are sessions, whether
+//! another rqps is there, what the account may do, what is in the place. Its lock is held while
+//! this process uses the server. [`Remote::start`] creates the place. Before anything is dropped,
+//! the lock, the place and all its contents are checked again.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -24,32 +23,32 @@ use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
-/// How long a session that is over may take to be gone.
+/// How long a closed session may take to end.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
-/// A file in a run's folder, in place of a data directory: where the data are.
+/// The file with the place of the data, in a run's folder in place of a data directory.
 const LEFT: &str = "guest.json";
 
-/// What rqps has on a server, kept on this machine for as long as it has.
+/// A record on this machine of rqps's data on a remote server, kept as long as these exist.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Left {
     /// Of the server, without the password.
     pub url: String,
-    /// For people.
+    /// For messages.
     pub place: String,
-    /// By which the data are known to be this run's.
+    /// Identifies the data as this run's.
     token: String,
 }
 
 impl Left {
-    /// What the folder of a contender's data says, if those are on a server of somebody else's.
+    /// The record in a folder of a contender, if its data are on a remote server.
     pub fn read(data: &Path) -> Option<Left> {
         serde_json::from_str(&fs::read_to_string(data.join(LEFT)).ok()?).ok()
     }
 
     fn write(&self, data: &Path) -> Result<(), DbmsError> {
-        fs::create_dir_all(data).map_err(DbmsError::file("make", data))?;
+        fs::create_dir_all(data).map_err(DbmsError::file("create", data))?;
         let (path, text) = (data.join(LEFT), serde_json::to_string(self).unwrap_or_default());
         fs::write(&path, text).map_err(DbmsError::file("write", &path))
     }
@@ -57,7 +56,7 @@ impl Left {
 
 /// What an earlier rqps left on a server.
 pub struct Leftovers {
-    /// For people.
+    /// For messages.
     pub place: String,
     /// When it was made, in words.
     pub since: String,
@@ -73,14 +72,14 @@ pub(crate) struct Remote {
     stay: Mutex<Stay>,
 }
 
-/// What is known of a server when rqps has arrived.
+/// The state of rqps on a server after the checks.
 #[derive(Clone, Default)]
 struct Stay {
     needs: Needs,
     hold: Option<Arc<Hold>>,
 }
 
-/// A session that keeps other runs out, for as long as it lasts.
+/// A session that keeps other runs out while it lasts.
 struct Hold {
     guest: Arc<dyn Guest>,
     identity: String,
@@ -115,7 +114,7 @@ impl Hold {
         Ok(hold)
     }
 
-    /// That of this process, if it is this process that holds the lock.
+    /// This process's hold, if it has the lock.
     fn shared(guest: &dyn Guest, connection: &mut dyn Connection) -> Result<Arc<Hold>, DbmsError> {
         let holder = guest.holder(connection)?;
         let holds = lock(&HOLDS);
@@ -126,19 +125,20 @@ impl Hold {
         match holds.find(is_own) {
             Some(hold) => Ok(hold),
             None => {
-                let holder = holder.map_or("it is not shown who".to_string(), |it| it.text);
+                let holder = holder
+                    .map_or("the server does not show which session".to_string(), |it| it.text);
                 Err(GuestError::Taken { place: guest.place(), holder }.into())
             }
         }
     }
 
-    /// The connection, if the lock is held still.
+    /// The connection, if it still holds the lock.
     fn checked(&self) -> Result<MutexGuard<'_, Box<dyn Connection>>, DbmsError> {
         let mut connection = lock(&self.connection);
         let lost = |why: String| GuestError::Lost { place: self.guest.place(), why };
         match self.guest.holds(&mut **connection) {
             Ok(true) => Ok(connection),
-            Ok(false) => Err(lost("its lock is gone".to_string()).into()),
+            Ok(false) => Err(lost("it no longer has the lock".to_string()).into()),
             Err(DbmsError::Wire(rqps_wire::Error::Interrupted(wish))) => Err(wish.into()),
             Err(error) => Err(lost(error.to_string()).into()),
         }
@@ -150,7 +150,7 @@ impl Remote {
         Remote { url, guest, control, stay: Mutex::default() }
     }
 
-    /// The session that keeps others out, taken again if there is none or it was lost.
+    /// The session that keeps others out; a new one if there is none or it was lost.
     fn hold(&self) -> Result<Arc<Hold>, DbmsError> {
         let mut stay = lock(&self.stay);
         if let Some(hold) = &stay.hold
@@ -164,7 +164,7 @@ impl Remote {
         Ok(hold)
     }
 
-    /// Looks whether a run could work here, and refuses before anything is made.
+    /// Checks whether a run can work here, before anything is created.
     fn check(&self, connection: &mut dyn Connection, needs: &Needs) -> Result<(), DbmsError> {
         let guest = &*self.guest;
         if let Some(why) = guest.read_only(connection)? {
@@ -185,13 +185,13 @@ impl Remote {
             }
             .into());
         }
-        // What is in use includes this connection, which is counted among those for control.
+        // The connections in use include this one, which counts as one for control.
         let needed = needs.connections.saturating_sub(1);
         let deadline = Instant::now() + PATIENCE;
         let limits = loop {
             let mut limits = guest.limits(connection)?;
             limits.retain(|limit| limit.left < needed as i64);
-            // Sessions that have just been closed are counted for a moment still.
+            // Sessions that were just closed are still counted for a moment.
             if limits.is_empty() || Instant::now() > deadline {
                 break limits;
             }
@@ -214,9 +214,9 @@ impl Remote {
         Ok(())
     }
 
-    /// Where clients connect: every session sets what its statements rely on, which is tried here.
+    /// The target of clients: every session sets what its statements rely on, which is tested here.
     fn target(&self, connection: &mut dyn Connection) -> Result<Target, DbmsError> {
-        const REMEDY: &str = "An account that may set them is needed, or a server that has them so";
+        const REMEDY: &str = "Use an account that may set them, or a server with these values";
         let guest = &*self.guest;
         let set = to_set(guest.variables(), &guest.values(connection)?);
         let statement = guest.set(&set);
@@ -233,7 +233,7 @@ impl Remote {
         }
     }
 
-    /// Removes what is in the place, or nothing at all.
+    /// Removes the contents of the place, or nothing at all.
     fn clear(
         &self,
         connection: &mut dyn Connection,
@@ -249,13 +249,13 @@ impl Remote {
         }
     }
 
-    /// Removes the place with the data that a run has in it, or has left.
+    /// Removes the place with a run's data.
     fn leave(&self, data: &Path) -> Result<(), DbmsError> {
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
         let contents = self.guest.contents(connection)?;
-        // What another run has made since is not this run's.
+        // Data of a later run are not this run's.
         if let Some(contents) = contents.filter(|contents| is_of(contents, data)) {
             self.clear(connection, &contents, &lock(&self.stay).needs)?;
             self.guest.remove(connection)?;
@@ -268,7 +268,7 @@ impl Remote {
         }
     }
 
-    /// What an earlier rqps left here; none if nothing is.
+    /// The leftovers of an earlier rqps here; none if there are none.
     pub(crate) fn leftovers(&self, needs: Needs) -> Result<Option<Leftovers>, DbmsError> {
         self.refuse_detour()?;
         lock(&self.stay).needs = needs;
@@ -281,7 +281,7 @@ impl Remote {
         Ok(Some(Leftovers { place, since: mark.since, tables }))
     }
 
-    /// Removes what [`Remote::leftovers`] shows.
+    /// Removes what [`Remote::leftovers`] lists.
     pub(crate) fn clean(&self) -> Result<(), DbmsError> {
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
@@ -299,15 +299,15 @@ impl Remote {
     }
 }
 
-/// Refuses a place that is not rqps's, and one with things in it that are not.
+/// Rejects a place that is not rqps's, and one that contains objects of others.
 fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Result<(), GuestError> {
-    /// No more are named.
+    /// The most names in the error.
     const MOST: usize = 12;
     let place = guest.place();
     let foreign = contents.tables.iter().filter(|(name, _)| !(needs.is_table)(name));
     let foreign = foreign.map(|(name, _)| format!("table {name}"));
     let mut names: Vec<String> = foreign.chain(contents.others.iter().cloned()).collect();
-    // MySQL cannot make and mark a database at once, so an empty one without a mark is taken.
+    // MySQL cannot create and mark a database at once, so an empty one without a mark is accepted.
     if contents.mark.is_none() && !(names.is_empty() && contents.tables.is_empty()) {
         return Err(GuestError::Foreign { place });
     }
@@ -320,13 +320,13 @@ fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Resul
     Err(GuestError::Others { place, names: names.join(", ") + &more })
 }
 
-/// Whether the data in a place are those that a folder stands for.
+/// Whether the data in a place are those of a folder's record.
 fn is_of(contents: &Contents, data: &Path) -> bool {
     let left = Left::read(data);
     matches!((&contents.mark, left), (Some(Mark { token, .. }), Some(left)) if *token == left.token)
 }
 
-/// Something that no other run has.
+/// A unique token for a run.
 fn fresh_token() -> String {
     use std::hash::{BuildHasher, RandomState};
     format!("{:016x}", RandomState::new().hash_one(std::process::id()))
@@ -362,9 +362,9 @@ impl Dbms for Remote {
             let gone =
                 |why: &str| GuestError::Gone { place: self.guest.place(), why: why.to_string() };
             match &contents {
-                None => return Err(gone("it has been removed").into()),
+                None => return Err(gone("they were removed").into()),
                 Some(contents) if !is_of(contents, &place.data) => {
-                    return Err(gone("another run has been there since").into());
+                    return Err(gone("another run has used it since").into());
                 }
                 Some(_) => self.guest.end_sessions(connection)?,
             }
@@ -376,7 +376,7 @@ impl Dbms for Remote {
             let left = Left { url: self.url.clone(), place: self.guest.place(), token };
             left.write(&place.data)?;
             if let Err(error) = self.guest.mark(connection, &left.token) {
-                // Whatever comes of this is found and named by the next rqps that arrives.
+                // The next rqps on this server finds and names any remains.
                 let _ = fs::remove_dir_all(&place.data);
                 return Err(error);
             }
@@ -412,7 +412,7 @@ struct Connected {
     data: PathBuf,
     target: Target,
     version: String,
-    /// What it cannot be brought to rest by is said once.
+    /// The reason why it cannot be quiesced is reported once.
     has_said: AtomicBool,
 }
 
@@ -448,7 +448,8 @@ impl Server for Connected {
         match found.as_deref() == Some(expected) {
             true => Ok(()),
             false => {
-                let found = found.map_or("no place".to_string(), |found| format!("'{found}'"));
+                let found =
+                    found.map_or("no schema or database".to_string(), |found| format!("'{found}'"));
                 Err(GuestError::Elsewhere { place: self.guest.place(), found }.into())
             }
         }
@@ -487,11 +488,11 @@ impl Server for Connected {
         None
     }
 
-    /// The data stay; what an interrupted client has begun does not go on without it.
+    /// The data stay; statements of interrupted clients are ended.
     fn stop(&mut self) -> Result<(), DbmsError> {
         match self.hold.checked() {
             Ok(mut connection) => self.guest.end_sessions(&mut **connection),
-            // A server that is gone has no sessions, and nothing was asked to be dropped.
+            // A server that has ended has no sessions, and nothing is to be dropped.
             Err(_) => Ok(()),
         }
     }

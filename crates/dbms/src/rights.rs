@@ -1,5 +1,5 @@
-//! What rqps and the user of servers may do on this machine, asked before anything depends on it,
-//! and what a failure says of the machine's limits.
+//! What rqps and the user of servers may do on this machine, checked before anything depends on
+//! it, and which limit of the machine a failure hit.
 
 use std::fs;
 use std::io;
@@ -23,10 +23,10 @@ const NEEDED: [(CapabilitySet, &str); 6] = [
     (CapabilitySet::SETUID, "CAP_SETUID"),
 ];
 
-/// The user of servers, whom rqps has the rights to run them as.
+/// The user of servers, after a check that rqps has the rights to act as that user.
 pub(crate) fn servers_user() -> Result<Option<User>, DbmsError> {
     let Some(user) = User::of_servers()? else { return Ok(None) };
-    // Where they cannot be asked for, the first use of each tells.
+    // Where capabilities cannot be read, the first use of each shows whether it is there.
     let held = capabilities(None).map_or(CapabilitySet::all(), |sets| sets.effective);
     let missing = NEEDED.iter().filter(|(right, _)| !held.contains(*right));
     let missing: Vec<&str> = missing.map(|(_, name)| *name).collect();
@@ -41,7 +41,7 @@ fn name(user: User) -> String {
     account.map_or_else(|| user.uid.to_string(), |account| account.name)
 }
 
-/// Refuses places that the server's user cannot enter, where a program or its data are to be.
+/// Rejects places for a program or its data that the server's user cannot enter.
 pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), DbmsError> {
     let Some(user) = user else { return Ok(()) };
     let closed = |place: &Path| {
@@ -55,17 +55,17 @@ pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), Dbms
         })
     };
     let closed = user.act(|| places.iter().find_map(|place| closed(place)));
-    match closed.map_err(DbmsError::file("look at", places[0]))? {
+    match closed.map_err(DbmsError::file("inspect", places[0]))? {
         Some((closed, to)) => Err(DbmsError::Closed { user: name(user), closed, to }),
         None => Ok(()),
     }
 }
 
-/// With more MiB free a disk is not what is full: what is written at once is less.
+/// With more MiB free than these, the disk is not full: single writes are smaller.
 const FULL_MB: u64 = 256;
 
-/// What the machine was short of, where the words of an error or a log tell: which limit or disk,
-/// and what to do. `data` is on the disk that servers fill.
+/// The limit or disk of the machine that the words of an error or a log point to, and what to do.
+/// `data` is on the disk that servers fill.
 pub fn shortage(said: &str, data: &Path) -> Option<String> {
     let limit = |resource| {
         let limit = getrlimit(resource).current;
@@ -78,23 +78,21 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
     let or_limit = says(&["(1114, HY000)", "database or disk is full"]) && free < FULL_MB;
     if says(&["No space left on device"]) || or_limit {
         return Some(format!(
-            "a disk is full: that of '{}' has {free} MiB free; make room, or set RQPS_HOME to another \
-             disk, and go on with --resume",
+            "a disk is full: that of '{}' has {free} MiB free. Make room, or set RQPS_HOME to another \
+             disk, then continue with --resume",
             on.display()
         ));
     }
     if says(&["Resource temporarily unavailable", "os error 11"]) {
         let most = limit(Resource::Nproc);
         return Some(format!(
-            "a process more than a limit allows: 'ulimit -u' is {most} here, and a container may have a \
-             lower one; raise it"
+            "too many processes: 'ulimit -u' is {most}, and a container may have a lower limit. Raise \
+             the limit"
         ));
     }
     if says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"]) {
         let most = limit(Resource::Nofile);
-        return Some(format!(
-            "more open files than 'ulimit -n' allows, which is {most} here; raise it"
-        ));
+        return Some(format!("too many open files: 'ulimit -n' is {most}. Raise the limit"));
     }
     None
 }
@@ -119,7 +117,7 @@ mod tests {
         mode(0o700);
         let error = can_reach(nobody, &[Path::new("/usr"), &place]).unwrap_err().to_string();
         let named = format!(
-            "user 'nobody', as which servers run, cannot enter '{}'",
+            "user 'nobody', which runs the servers, cannot enter '{}'",
             outer.path().display()
         );
         assert!(error.starts_with(&named), "{error}");

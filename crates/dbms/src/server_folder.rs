@@ -1,8 +1,8 @@
 //! A folder for each server that rqps starts: its configuration, which only rqps may write, the
 //! folder of its socket, which only the server's user and rqps may enter, and two locks.
 //!
-//! A lock is held for as long as somebody lives (flock(2)), which processes see of each other also
-//! where they do not see each other's process numbers, as in two containers with one store.
+//! A lock is held while its process lives (flock(2)). Other processes can check that even where
+//! they do not see its pid, as in two containers with one store.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -21,17 +21,17 @@ use rustix::io::Errno;
 use crate::error::DbmsError;
 use crate::home::Home;
 
-/// A Unix socket's path has room for so many bytes.
+/// The longest path of a Unix socket, in bytes.
 const LONGEST_SOCKET_PATH: usize = 107;
-/// The longest name that a DBMS gives its socket.
+/// The longest name of a DBMS's socket.
 const SOCKET_NAME: &str = "/.s.PGSQL.65535";
 
-/// The first number behind input, output and errors.
+/// The first file descriptor after input, output and errors.
 const LOCK_FD: RawFd = 3;
 
 const PREFIX: &str = "s-";
 const SOCKET: &str = "socket";
-/// Locked by the rqps that must not be outlived.
+/// Locked by the rqps that owns the server.
 const OWNER: &str = "owner";
 /// Locked by the server and all its processes.
 const SERVER: &str = "server";
@@ -47,13 +47,13 @@ pub(crate) struct ServerFolder {
 impl ServerFolder {
     pub(crate) fn make(home: &Home, user: Option<User>) -> Result<Self, DbmsError> {
         let run = home.run()?;
-        // Who clears away what was left does not take it for that until its lock is held.
+        // Cleaning up does not take the folder for an abandoned one before its lock is held.
         let _making = alone_in(&run)?;
         let passable = Permissions::from_mode(0o711);
         let made = tempfile::Builder::new().prefix(PREFIX).tempdir_in(&run);
-        let made = made.map_err(DbmsError::file("make a folder in", &run))?;
+        let made = made.map_err(DbmsError::file("create a folder in", &run))?;
         let path = made.path().to_path_buf();
-        fs::set_permissions(&path, passable).map_err(DbmsError::file("make", &path))?;
+        fs::set_permissions(&path, passable).map_err(DbmsError::file("create", &path))?;
         let owner = locked(&path.join(OWNER))?;
         let socket = socket_folder(&path, user)?;
         Ok(ServerFolder { path: made.keep(), socket, user, _owner: owner })
@@ -85,8 +85,8 @@ impl ServerFolder {
         Ok(path)
     }
 
-    /// Has the server that a command starts hold a lock for as long as one of its processes lives:
-    /// it inherits the open file. (Not as its input: MariaDB closes that.)
+    /// Makes the server that a command starts hold a lock while any of its processes lives: it
+    /// inherits the open file. (Not as its input: MariaDB closes that.)
     pub(crate) fn lend_lock(&self, command: &mut Command) -> Result<(), DbmsError> {
         let lock = locked(&self.path.join(SERVER))?;
         let mapping = FdMapping { parent_fd: lock.into(), child_fd: LOCK_FD };
@@ -95,22 +95,22 @@ impl ServerFolder {
     }
 }
 
-/// The folder in which the server makes its socket, here or, where the path is too long for a
+/// The folder in which the server creates its socket: here or, where the path is too long for a
 /// socket, among temporary files, with a link to it.
 fn socket_folder(folder: &Path, user: Option<User>) -> Result<PathBuf, DbmsError> {
     let mut path = folder.join(SOCKET);
     if path.as_os_str().len() + SOCKET_NAME.len() > LONGEST_SOCKET_PATH {
         let link = path;
-        path = private_folder().map_err(DbmsError::file("make a folder for", &link))?.keep();
-        symlink(&path, &link).map_err(DbmsError::file("make", &link))?;
+        path = private_folder().map_err(DbmsError::file("create a folder for", &link))?.keep();
+        symlink(&path, &link).map_err(DbmsError::file("create", &link))?;
     } else {
-        DirBuilder::new().mode(0o700).create(&path).map_err(DbmsError::file("make", &path))?;
+        DirBuilder::new().mode(0o700).create(&path).map_err(DbmsError::file("create", &path))?;
     }
-    give(&path, user).map_err(DbmsError::file("hand over", &path))?;
+    give(&path, user).map_err(DbmsError::file("change the owner of", &path))?;
     Ok(path)
 }
 
-/// Gives a folder that was just made to a user, and to nobody else.
+/// Gives a new folder to a user only.
 pub(crate) fn give(folder: &Path, user: Option<User>) -> io::Result<()> {
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits() as i32;
     let folder = OpenOptions::new().read(true).custom_flags(flags).open(folder)?;
@@ -120,11 +120,11 @@ pub(crate) fn give(folder: &Path, user: Option<User>) -> io::Result<()> {
     folder.set_permissions(Permissions::from_mode(0o700))
 }
 
-/// The right to make and to clear away folders, which one process at a time has.
+/// The right to create and remove folders, held by one process at a time.
 pub(crate) fn alone_in(run: &Path) -> Result<File, DbmsError> {
     let lock = File::open(run).map_err(DbmsError::file("open", run))?;
     match flock(&lock, FlockOperation::LockExclusive) {
-        // A file system that knows no locks is no reason not to work.
+        // A file system without locks does not prevent work.
         Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP) => Ok(lock),
         Err(error) => Err(DbmsError::file("lock", run)(error.into())),
     }
@@ -133,7 +133,7 @@ pub(crate) fn alone_in(run: &Path) -> Result<File, DbmsError> {
 fn locked(path: &Path) -> Result<File, DbmsError> {
     let make = || {
         OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        // For reading only: whoever is given it cannot write.
+        // For reading only, so that the server cannot write to it.
         let file = File::open(path)?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP) => Ok(file),
@@ -143,14 +143,14 @@ fn locked(path: &Path) -> Result<File, DbmsError> {
     make().map_err(DbmsError::file("lock", path))
 }
 
-/// Whose lock is asked for.
+/// Whose lock is checked.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Whose {
     Owner,
     Server,
 }
 
-/// Whether a lock is held, so that somebody lives; none where that cannot be told.
+/// Whether a lock is held, so that its process lives; none if unknown.
 pub(crate) fn is_held(folder: &Path, whose: Whose) -> Option<bool> {
     let name = match whose {
         Whose::Owner => OWNER,
@@ -163,7 +163,7 @@ pub(crate) fn is_held(folder: &Path, whose: Whose) -> Option<bool> {
             Err(Errno::WOULDBLOCK) => Some(true),
             Err(_) => None,
         },
-        // It is made before anybody lives whom it would tell of.
+        // The file is created before the process that would hold its lock.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Some(false),
         Err(_) => None,
     }
@@ -190,12 +190,12 @@ pub(crate) fn remove(folder: &Path) {
     {
         let _ = fs::remove_dir_all(&socket);
     }
-    // What is gone already need not be removed.
+    // A folder that is gone already need not be removed.
     let _ = fs::remove_dir_all(folder);
 }
 
-/// Whether rqps can have made a folder for a socket among temporary files. A store from elsewhere
-/// may name any.
+/// Whether rqps can have created a folder for a socket among temporary files. A store from
+/// elsewhere may name any folder.
 fn is_of_a_socket(folder: &Path) -> bool {
     let name = folder.file_name().map(|name| name.to_string_lossy());
     let Ok(found) = folder.symlink_metadata() else { return false };
@@ -232,7 +232,7 @@ mod tests {
         let path = folder.path().to_path_buf();
         assert_eq!(is_held(&path, Whose::Owner), Some(true));
         assert_eq!(is_held(&path, Whose::Server), Some(false), "none is started yet");
-        // What it has started lives on.
+        // Its child keeps running.
         let mut command = Command::new("sh");
         command.args(["-c", "sleep 60 & echo $!"]).stdout(Stdio::piped());
         folder.lend_lock(&mut command).unwrap();

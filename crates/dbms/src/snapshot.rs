@@ -17,20 +17,20 @@ use crate::error::DbmsError;
 use crate::server_folder::give;
 use crate::theirs;
 
-/// What a copy's files lie in.
+/// The blocks of a copy's files.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Blocks {
-    /// As few as will do: those of the original where the filesystem can share them, and none for
+    /// As few as possible: shared with the original where the filesystem can do that, and none for
     /// holes.
     Few,
-    /// Their own, for all of every file, also where nothing is written yet.
+    /// Blocks of their own for all of every file, also where nothing is written yet.
     Own,
 }
 
-/// Makes `to` what `from` is: contents, owners, modes and symbolic links. What was at `to` is gone.
-/// The server of neither may run. Files share their blocks where the filesystem can do that, and
-/// holes stay holes elsewhere. A copy that was interrupted is not taken for a whole one, since it
-/// is made beside its place.
+/// Makes `to` a copy of `from`: contents, owners, modes and symbolic links. The former contents of
+/// `to` are removed. Neither may have a running server. Files share their blocks where the
+/// filesystem can do that, and holes stay holes elsewhere. The copy is made beside its place, so
+/// that an interrupted one is not taken for a complete one.
 pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
     let mut fresh = to.as_os_str().to_owned();
     fresh.push(".copy");
@@ -41,16 +41,16 @@ pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
         }
     }
     copy_directory(from, &fresh, Blocks::Few)?;
-    fs::rename(&fresh, to).map_err(DbmsError::file("make", to))
+    fs::rename(&fresh, to).map_err(DbmsError::file("create", to))
 }
 
-/// Waits until the device has all that was written to the filesystem of a directory.
+/// Waits until all writes to the filesystem of a directory are on the device.
 pub fn settle_data(directory: &Path) -> Result<(), DbmsError> {
     let settled = File::open(directory).and_then(|directory| Ok(syncfs(directory)?));
-    settled.map_err(DbmsError::file("write back", directory))
+    settled.map_err(DbmsError::file("flush", directory))
 }
 
-/// Takes the files of a directory out of the page cache: whoever reads them next reads the device.
+/// Removes the files of a directory from the page cache, so that the next read is from the device.
 pub fn forget_data(directory: &Path) -> Result<(), DbmsError> {
     let forgotten = theirs::work_in(directory, || forget_below(directory));
     forgotten.map_err(DbmsError::file("read", directory))
@@ -64,7 +64,7 @@ fn forget_below(directory: &Path) -> io::Result<()> {
             forget_below(&entry.path())?;
         } else if kind.is_file() {
             let file = theirs::open(&entry.path())?;
-            // What is not on the device yet would stay.
+            // Data that are not on the device yet would stay in the cache.
             file.sync_data()?;
             fadvise(&file, 0, None, Advice::DontNeed)?;
         }
@@ -72,12 +72,11 @@ fn forget_below(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a directory that is not there yet, as whoever the original belongs to. Modes are the
-/// original's.
+/// Creates a directory as the owner of the original, with the original's modes.
 pub(crate) fn copy_directory(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
     let owner = theirs::owner(from).map_err(DbmsError::file("read", from))?;
-    fs::create_dir(to).map_err(DbmsError::file("make", to))?;
-    give(to, owner).map_err(DbmsError::file("hand over", to))?;
+    fs::create_dir(to).map_err(DbmsError::file("create", to))?;
+    give(to, owner).map_err(DbmsError::file("change the owner of", to))?;
     act_as(owner, || fill(from, to, blocks)).map_err(DbmsError::file("copy", from))?
 }
 
@@ -88,7 +87,7 @@ fn fill(from: &Path, to: &Path, blocks: Blocks) -> Result<(), DbmsError> {
         let kind = entry.metadata().map_err(DbmsError::file("read", &source))?;
         match FileType::from_raw_mode(kind.permissions().mode()) {
             FileType::Directory => {
-                fs::create_dir(&target).map_err(DbmsError::file("make", &target))?;
+                fs::create_dir(&target).map_err(DbmsError::file("create", &target))?;
                 fill(&source, &target, blocks)?;
             }
             FileType::RegularFile => {
@@ -112,7 +111,7 @@ fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> io::Result<()> {
     if !is_shared {
         if blocks == Blocks::Own && metadata.len() > 0 {
             match fallocate(&target, FallocateFlags::empty(), 0, metadata.len()) {
-                // The filesystem cannot, so no server can there.
+                // The filesystem does not support it, so no server can use it there.
                 Ok(()) | Err(Errno::OPNOTSUPP) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -123,7 +122,7 @@ fn copy_file(from: &Path, to: &Path, blocks: Blocks) -> io::Result<()> {
     target.set_permissions(metadata.permissions())
 }
 
-/// Copies what is not a hole.
+/// Copies everything except holes.
 fn copy_extents(source: &File, target: &File) -> io::Result<()> {
     for extent in extents(source)? {
         let (mut read, mut written) = (extent.start, extent.start);
@@ -132,10 +131,10 @@ fn copy_extents(source: &File, target: &File) -> io::Result<()> {
             let copied =
                 copy_file_range(source, Some(&mut read), target, Some(&mut written), length);
             match copied {
-                // Somebody has made it shorter meanwhile.
+                // The file has become shorter meanwhile.
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => {}
-                // The kernel does it within one kind of filesystem only.
+                // The kernel supports this within one kind of filesystem only.
                 Err(Errno::XDEV) => {
                     copy_bytes(source, target, read..extent.end)?;
                     break;
@@ -158,13 +157,13 @@ fn copy_bytes(source: &File, target: &File, mut extent: Range<u64>) -> io::Resul
     Ok(())
 }
 
-/// Where a file has something in it, in order.
+/// The parts of a file with data, in order.
 fn extents(file: &File) -> io::Result<Vec<Range<u64>>> {
     let (mut extents, mut position) = (Vec::new(), 0);
     loop {
         position = match seek(file, SeekFrom::Data(position)) {
             Ok(position) => position,
-            // Nothing but a hole is left.
+            // Only a hole is left.
             Err(Errno::NXIO) => return Ok(extents),
             Err(error) => return Err(error.into()),
         };
@@ -174,8 +173,7 @@ fn extents(file: &File) -> io::Result<Vec<Range<u64>>> {
     }
 }
 
-/// The bytes of a directory's files that were written, and are not holes or blocks with nothing in
-/// them.
+/// The written bytes of a directory's files, without holes and empty blocks.
 pub(crate) fn written_bytes(directory: &Path) -> io::Result<u64> {
     theirs::work_in(directory, || written_below(directory))
 }
@@ -263,7 +261,7 @@ mod tests {
         fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).unwrap();
         fs::create_dir(&data).unwrap();
         give(&data, Some(nobody)).unwrap();
-        // As the owner of the directory can where the kernel lets anybody link to anything.
+        // The owner of the directory can do this where the kernel lets users link to any file.
         fs::hard_link(&secret, data.join("linked")).unwrap();
         let error = copy_data(&data, &folder.path().join("copy")).unwrap_err().to_string();
         assert!(error.contains("Permission denied"), "{error}");

@@ -1,5 +1,5 @@
-//! Empty data directories that fetched builds have made, to be copied: making one takes MySQL
-//! seconds, and every load begins with one.
+//! Empty data directories of fetched builds, kept for copies: creating one takes MySQL seconds, and
+//! every load begins with one.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
@@ -12,24 +12,24 @@ use crate::error::DbmsError;
 use crate::snapshot::{Blocks, copy_directory, settle_data, written_bytes};
 use crate::source::{Adding, Installed};
 
-/// In a build's own folder, with which it goes.
+/// In a build's own folder, so that it is removed with the build.
 const FOLDER: &str = "rqps.empty";
 
-/// Raised when what is made differs from before.
+/// Incremented when the contents change.
 const EDITION: u32 = 2;
 
-/// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full write them
-/// as fast as they could be copied.
+/// A larger one is not kept: versions of MySQL and MariaDB that write redo logs in full do so as
+/// fast as these could be copied.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The place of one, of which there may be none yet.
+/// The place of a template, which may not exist yet.
 pub(crate) struct Template {
     path: PathBuf,
 }
 
 impl Template {
-    /// What a build makes for a user when it is told this. None of a build of the user's own:
-    /// nothing is written there, and it may be another tomorrow.
+    /// The template of a build for a user and these arguments. None for a user's own build: rqps
+    /// writes nothing there, and it may change.
     pub(crate) fn of(
         installed: &Installed,
         user: Option<User>,
@@ -51,8 +51,8 @@ impl Template {
         Some(Template { path: installed.root.join(FOLDER).join(name) })
     }
 
-    /// Copies it, with blocks of its own for all of every file, as a server allocates them. Nothing
-    /// is done and the answer is no where there is none yet.
+    /// Copies it, with blocks of its own for all of every file, as a server allocates them. Returns
+    /// false without a copy where there is none yet.
     pub(crate) fn copy_to(&self, data: &Path) -> Result<bool, DbmsError> {
         if !self.path.is_dir() {
             return Ok(false);
@@ -60,9 +60,9 @@ impl Template {
         copy_directory(&self.path, data, Blocks::Own).map(|()| true)
     }
 
-    /// Keeps a copy of what a build has made. Where that cannot be (a store of somebody else's, a
-    /// full disk, another rqps that came first or changes the store), the next one is made anew or
-    /// there is one.
+    /// Keeps a copy of a new data directory. Where this fails (another user's store, a full disk,
+    /// another rqps that was first or is changing the store), the next one is created anew, or the
+    /// template exists already.
     pub(crate) fn keep(&self, made: &Path) -> Option<()> {
         if written_bytes(made).ok()? > MOST_BYTES {
             return None;
@@ -70,11 +70,11 @@ impl Template {
         let folder = self.path.parent()?;
         let builds = folder.ancestors().nth(2)?;
         let copying = Adding::begin(builds)?;
-        // What the server's user owns is copied as that user.
+        // Files of the server's user are copied as that user.
         fs::set_permissions(copying.path(), Permissions::from_mode(0o711)).ok()?;
         let copy = copying.path().join("data");
         copy_directory(made, &copy, Blocks::Few).ok()?;
-        // A power cut must not leave empty files under a name.
+        // A power cut must not leave empty files under the final name.
         settle_data(&copy).ok()?;
         fs::create_dir_all(folder).ok()?;
         fs::rename(&copy, &self.path).ok()

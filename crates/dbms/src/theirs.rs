@@ -1,5 +1,5 @@
 //! Work in a data directory, which its server's user may change at any time: it is done with that
-//! user's rights, whatever links are in there.
+//! user's rights, so that links in it do no harm.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
@@ -9,17 +9,17 @@ use std::path::Path;
 use rqps_system::{User, act_as};
 use rustix::fs::OFlags;
 
-/// More than any file has that rqps reads there.
+/// Larger than any file that rqps reads there.
 const LONGEST: u64 = 1 << 20;
 
-/// Whose a directory is; none if it is rqps's own, or if rqps has no rights but its own.
+/// The owner of a directory; none if it is rqps's own user, or if rqps cannot act as another.
 pub(crate) fn owner(directory: &Path) -> io::Result<Option<User>> {
     let found = directory.symlink_metadata()?;
     let is_others = rustix::process::geteuid().is_root() && found.uid() != 0;
     Ok(is_others.then_some(User { uid: found.uid(), gid: found.gid() }))
 }
 
-/// Works in a directory as whoever it belongs to.
+/// Works in a directory as its owner.
 pub(crate) fn work_in<T: Send>(
     directory: &Path,
     work: impl FnOnce() -> io::Result<T> + Send,
@@ -27,18 +27,18 @@ pub(crate) fn work_in<T: Send>(
     act_as(owner(directory)?, work)?
 }
 
-/// Opens a file for reading that may have been exchanged for a link or a pipe: neither is followed
-/// nor waited for.
+/// Opens a file for reading that may have been replaced by a link or a pipe: the link is not
+/// followed, and the pipe does not block.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no regular file")),
+        false => Err(io::Error::other("it is not a regular file")),
     }
 }
 
-/// A text file of the directory; none if it is not there.
+/// A text file of the directory; none if it does not exist.
 pub(crate) fn read(directory: &Path, name: &str) -> io::Result<Option<String>> {
     let path = directory.join(name);
     let read = || {

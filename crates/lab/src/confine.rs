@@ -1,6 +1,5 @@
-//! A control group that holds a server to the memory that the plan allows, the page cache of its
-//! files included: so that data beyond it are read from the device, however much memory the machine
-//! has.
+//! A control group that limits the memory of a server to that of the plan, including the page cache
+//! of its files: data beyond it are read from the device, however much memory the machine has.
 
 use rqps_observe::{Group, GroupError, GroupVersion};
 use rqps_plan::{Memory, Plan};
@@ -8,8 +7,8 @@ use rqps_store::MemoryHold;
 
 use crate::LabError;
 
-/// Puts a server that was just started into a group with the limit. The server leaves the group
-/// when the value is dropped.
+/// Puts a newly started server into a group with the limit. The server leaves the group when the
+/// value is dropped.
 pub(crate) fn confine(root: u32, memory: Memory, name: &str) -> Result<Group, LabError> {
     let group = limited(memory, name)?;
     group.add_tree(root)?;
@@ -22,8 +21,8 @@ fn limited(memory: Memory, name: &str) -> Result<Group, LabError> {
     Ok(group)
 }
 
-/// What holds the memory of a plan's servers on this machine; a limit that it does not let rqps set
-/// is refused.
+/// How the memory of a plan's servers is limited on this machine. Fails if rqps cannot set a limit
+/// here.
 pub fn memory_hold(plan: &Plan) -> Result<MemoryHold, LabError> {
     let Some(memory) = plan.memory else { return Ok(MemoryHold::Nothing) };
     let (group, bytes) = (limited(memory, "probe")?, memory.0);

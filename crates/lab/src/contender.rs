@@ -1,4 +1,4 @@
-//! One contender's part in a single run: its server, its tasks, its end.
+//! One contender in a single run: its server, its tasks, its end.
 
 use std::ffi::OsString;
 use std::fs;
@@ -17,13 +17,13 @@ use crate::confine::confine;
 use crate::stage::{Stage, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, task};
 
-/// Connections beside those of the clients: for maintenance, for checks, and some that the server
-/// keeps for itself.
+/// Connections beside those of the clients: for maintenance, for checks, and those that the server
+/// reserves.
 const CONTROL_CONNECTIONS: u64 = 5;
 
 /// A file beside a run's data directories that names its run directory.
 const OWNER: &str = "run";
-/// A file beside them that is there when they are to stay.
+/// A file beside them that exists if they are to be kept.
 const KEPT: &str = "kept";
 
 pub(crate) fn run(
@@ -62,7 +62,7 @@ pub(crate) fn run(
     (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
     keep(directory, contender, &record)?;
 
-    // A server of somebody else's has been asked before anything was made there.
+    // A remote server was inspected before anything was created there.
     if !is_guest(contender) {
         allow_connections(&record, plan)?;
     }
@@ -77,7 +77,7 @@ pub(crate) fn run(
         Ok(()) if !lab.keep_data => server.discard().map_err(LabError::from),
         result => result.and(Ok(())),
     };
-    // The data stay for --resume, so they are brought to rest in an orderly way.
+    // The data are kept for --resume, so the server is stopped in an orderly way.
     if result.is_err() || lab.keep_data {
         let kept = match server.left() {
             Some(left) => {
@@ -100,7 +100,7 @@ fn is_guest(contender: &Contender) -> bool {
     matches!(contender.build, Build::Server { .. })
 }
 
-/// Looks at the servers that are running already, and keeps other runs out of rqps's place in them.
+/// Inspects a remote server, and locks other runs out of rqps's schema there.
 pub(crate) fn arrive(plan: &Plan, contender: &Contender, dbms: &dyn Dbms) -> Result<(), LabError> {
     let tasks = rqps_workload::tasks(plan.workload())?;
     let needs = Needs {
@@ -111,7 +111,7 @@ pub(crate) fn arrive(plan: &Plan, contender: &Contender, dbms: &dyn Dbms) -> Res
     dbms.arrive(&needs).map_err(|error| LabError::from(error).of(&contender.name()))
 }
 
-/// Keeps what a contender turned out to be.
+/// Stores the description of a contender.
 pub(crate) fn keep(
     directory: &mut RunDirectory,
     contender: &Contender,
@@ -122,7 +122,7 @@ pub(crate) fn keep(
     Ok(directory.set_direct_reads(&record.name, is_direct)?)
 }
 
-/// Refuses more clients than the server takes, before anything is measured.
+/// Refuses more clients than the server accepts, before anything is measured.
 pub(crate) fn allow_connections(record: &ContenderRecord, plan: &Plan) -> Result<(), LabError> {
     let setting = record.settings.get("max_connections").and_then(|limit| limit.parse().ok());
     let Some(allowed) = setting else { return Ok(()) };
@@ -133,7 +133,7 @@ pub(crate) fn allow_connections(record: &ContenderRecord, plan: &Plan) -> Result
     Ok(())
 }
 
-/// Does what is not done yet.
+/// Runs the tasks that are not done yet.
 fn do_all(
     (driver, tasks): (&dyn Driver, &[Task]),
     lab: &mut Lab<'_>,
@@ -148,7 +148,7 @@ fn do_all(
     Ok(())
 }
 
-/// Does one of the tasks and notes it in the journal, whatever comes of it.
+/// Runs one of the tasks, and notes its outcome in the journal.
 fn attempt(
     (driver, tasks, index): (&dyn Driver, &[Task], usize),
     lab: &mut Lab<'_>,
@@ -177,7 +177,7 @@ fn attempt(
     }
 }
 
-/// Where a contender's files are: the same for every sitting of a run.
+/// The places of a contender's files, the same for every session of a run.
 fn place(
     lab: &Lab<'_>,
     directory: &RunDirectory,
@@ -192,7 +192,7 @@ fn place(
 pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf, LabError> {
     of_run(lab.home, directory)?;
     let of_run = lab.home.data_of(directory.id()?).map_err(rqps_dbms::DbmsError::from)?;
-    // So that data directories of runs that are gone can be told from those that may be resumed.
+    // It distinguishes data directories of removed runs from those that may be resumed.
     let owner = of_run.join(OWNER);
     let run = std::path::absolute(directory.path()).unwrap_or_else(|_| directory.path().into());
     write_whole(&owner, |out| out.write_all(run.as_os_str().as_encoded_bytes()))?;
@@ -205,7 +205,7 @@ pub(crate) fn folder(lab: &Lab<'_>, directory: &RunDirectory) -> Result<PathBuf,
 fn of_run(home: &Home, directory: &RunDirectory) -> Result<PathBuf, LabError> {
     let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
     let of_run = data.join(directory.id()?);
-    // A copy of a run, or one that only says so, gets nothing of the other's.
+    // A copy of a run, or another one with its identity, must not use its data.
     let owner =
         fs::read(of_run.join(OWNER)).ok().map(|owner| PathBuf::from(OsString::from_vec(owner)));
     let other = owner.filter(|owner| is_other(owner, directory.path()));
@@ -215,7 +215,7 @@ fn of_run(home: &Home, directory: &RunDirectory) -> Result<PathBuf, LabError> {
     }
 }
 
-/// Whether two paths lead to two run directories: one that was moved is no other.
+/// Whether two paths are different run directories: a moved one is not different.
 fn is_other(owner: &Path, run: &Path) -> bool {
     let file = |path: &Path| path.metadata().map(|found| (found.dev(), found.ino()));
     match (file(&owner.join("results.sqlite")), file(&run.join("results.sqlite"))) {
@@ -224,12 +224,12 @@ fn is_other(owner: &Path, run: &Path) -> bool {
     }
 }
 
-/// Whether a sitting of the run before this one wanted its data to stay.
+/// Whether an earlier session of the run wanted its data to be kept.
 pub(crate) fn were_to_stay(home: &Home, directory: &RunDirectory) -> bool {
     of_run(home, directory).is_ok_and(|of_run| of_run.join(KEPT).exists())
 }
 
-/// Removes the folder of a run's data directories when none is left in it.
+/// Removes the folder of a run's data directories if it contains none.
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     let Ok(of_run) = of_run(lab.home, directory) else { return };
     remove_begun(&of_run);
@@ -238,24 +238,24 @@ pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     if let Ok(mut entries) = fs::read_dir(&of_run)
         && !entries.any(|entry| entry.is_ok_and(|entry| others(&entry)))
     {
-        // What cannot be removed now is found by `rqps dbms prune`.
+        // `rqps dbms prune` finds what cannot be removed now.
         let _ = fs::remove_dir_all(&of_run);
     }
 }
 
-/// Removes data directories that an rqps which was killed had begun to make.
+/// Removes incomplete data directories of a killed rqps.
 fn remove_begun(of_run: &Path) {
     let is_begun = |entry: &fs::DirEntry| {
         entry.file_name().as_encoded_bytes().starts_with(rqps_dbms::BEGUN.as_bytes())
     };
     let entries = fs::read_dir(of_run).into_iter().flatten().flatten();
     for entry in entries.filter(is_begun) {
-        // What cannot be removed now is found by `rqps dbms prune`.
+        // `rqps dbms prune` finds what cannot be removed now.
         let _ = fs::remove_dir_all(entry.path());
     }
 }
 
-/// Removes the data of a contender that is done, if rqps was killed before it had removed them.
+/// Removes the data of a completed contender, if rqps was killed before it removed them.
 fn discard_rest(
     lab: &Lab<'_>,
     directory: &RunDirectory,
@@ -269,7 +269,7 @@ fn discard_rest(
     Ok(dbms.disclaim(&data)?)
 }
 
-/// Removes what an attempt without any finished step left.
+/// Removes what an attempt without any completed step left.
 fn start_afresh(place: &Place) -> Result<(), LabError> {
     if place.data.exists() {
         fs::remove_dir_all(&place.data).map_err(file_error("remove", &place.data))?;

@@ -1,4 +1,4 @@
-//! What the DBMS itself counts, around a window and about once a second within it.
+//! The DBMS's own counters, around a window and about once a second within it.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -9,9 +9,8 @@ use rqps_store::{EngineSample, Measurement};
 
 use crate::LabError;
 
-/// Does the work of a task between two readings of the DBMS's counters, which are kept.
-/// The seconds are read by a thread of its own, so that a DBMS that does not answer holds up
-/// nobody.
+/// Does the work of a task between two readings of the DBMS's counters, which are kept. A separate
+/// thread reads them every second, so that a DBMS that does not answer delays nothing.
 pub(crate) fn watch<T>(
     server: &dyn Server,
     measured: &mut Measurement,
@@ -38,8 +37,8 @@ pub(crate) fn watch<T>(
     Ok(done)
 }
 
-/// Reads the few that are cheap once a second until `ended` is hung up. A DBMS that has gone is
-/// found by the work.
+/// Reads the few cheap counters once a second, until `ended` is closed. The work itself finds out
+/// if the DBMS has ended.
 fn sample(meter: &mut EngineMeter, begun: Instant, ended: Receiver<()>) -> Vec<EngineSample> {
     let mut samples = Vec::new();
     let Ok(mut last) = meter.glance() else { return samples };

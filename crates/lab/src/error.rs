@@ -1,4 +1,4 @@
-//! Why a run, or a contender's part in it, ends early.
+//! Why a run, or a contender's part of it, ends early.
 
 use rqps_dbms::DbmsError;
 use rqps_load::{Cancelled, Failure};
@@ -6,7 +6,7 @@ use rqps_plan::CacheError;
 use rqps_store::StoreError;
 use rqps_workload::{CheckError, WorkloadError};
 
-use crate::compare::StoredBaseError;
+use crate::compare::StoredBaselineError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -22,25 +22,23 @@ pub enum LabError {
     Check(#[source] CheckError),
     #[error(transparent)]
     Workload(WorkloadError),
-    #[error("there is no test '{0}' in this comparison")]
+    #[error("this comparison has no test '{0}'")]
     NoTest(String),
     #[error(
-        "{needed} connections are needed and max_connections is {allowed}: use fewer clients, or \
-         set it with ?max_connections={needed}"
+        "{needed} connections are needed, but max_connections is {allowed}. Use fewer clients, or set \
+         ?max_connections={needed}"
     )]
     Connections { needed: u64, allowed: u64 },
-    #[error(
-        "its data directory '{0}' is gone, so the run cannot go on: start it again in another --out"
-    )]
+    #[error("cannot resume: its data directory '{0}' is missing. Start a new run in another --out")]
     DataGone(String),
     #[error(
-        "rounds start their servers anew, so a comparison needs builds that rqps starts itself, not a \
-         server that is running already"
+        "cannot compare a remote server, since each round restarts all servers. Name builds that rqps \
+         can start"
     )]
     ForeignServer,
     #[error(transparent)]
-    StoredBase(#[from] StoredBaseError),
-    #[error("CPUs cannot be chosen: {0}")]
+    StoredBaseline(#[from] StoredBaselineError),
+    #[error("cannot bind threads to CPUs: {0}")]
     Placement(std::io::Error),
     #[error(transparent)]
     Group(#[from] rqps_observe::GroupError),
@@ -48,19 +46,18 @@ pub enum LabError {
     Lock(#[from] rqps_observe::LockError),
     #[error(transparent)]
     Profile(#[from] rqps_observe::ProfileError),
-    /// Whose data could not be loaded, or whose server does not start.
+    /// Its data could not be loaded, or its server does not start.
     #[error("{contender}: {error}")]
     Contender { contender: String, error: Box<LabError> },
-    /// A contestant met an error while it took turns with the others.
+    /// An arm failed while it took turns with the others.
     #[error("{error}")]
     Driven { slot: usize, error: Box<LabError> },
     #[error(
-        "the servers of {base} and {contender} need about {needed} MB together, and {most} MB of this \
-         machine's memory are available for them: give them smaller caches or smaller tables, or have \
-         one server up at a time with --method runs"
+        "the servers of {base} and {contender} need about {needed} MB together, but {most} MB of memory \
+         are available. Use smaller caches or tables, or run one server at a time (--method runs)"
     )]
     Memory { base: String, contender: String, needed: u64, most: u64 },
-    /// A step's error with what the server's log says to it.
+    /// The error of a step, with the related lines of the server's log.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },
     #[error("interrupted")]
@@ -68,7 +65,7 @@ pub enum LabError {
 }
 
 impl LabError {
-    /// Says whose it is, unless it is nobody's.
+    /// Adds the name of the contender, unless the error belongs to none.
     pub(crate) fn of(self, contender: &str) -> Self {
         match self {
             LabError::Interrupted | LabError::Store(_) => self,
@@ -78,7 +75,7 @@ impl LabError {
         }
     }
 
-    /// Without the name of the step or contender, for those who have said whose it is.
+    /// Without the name of the step, for callers that have reported it.
     pub(crate) fn reason(&self) -> String {
         match self {
             LabError::Step { reason, .. } => reason.clone(),
@@ -86,7 +83,7 @@ impl LabError {
         }
     }
 
-    /// Whether a connection ended, so that the server's log has the cause.
+    /// Whether a connection ended, so that the server's log may have the cause.
     pub(crate) fn is_disconnect(&self) -> bool {
         match self {
             LabError::Driven { error, .. } | LabError::Contender { error, .. } => {

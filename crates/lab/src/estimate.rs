@@ -1,5 +1,5 @@
-//! What a plan will take, before anything is started: time and disk, from the plan and from what
-//! such work took before. A busy or slow machine takes twice as long, a fast one half.
+//! Forecasts the time and disk of a plan before anything is started, from the plan and from
+//! measured rates of such work. A busy or slow machine takes twice as long, a fast one half.
 
 use std::ops::Add;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::LabError;
 
 mod comparison;
 
-/// How fast work is taken to be done, in rows per second. Medians of rqps with one client and 200K
+/// Assumed rates of work, in rows per second. Medians of rqps with one client and 200K
 /// rows on SQLite, Postgres 17, MySQL 8.0, MariaDB 11.4 and MyRocks, on a VM with two busy cores.
 /// The slowest took three times as long as the fastest.
 pub mod pace {
@@ -26,19 +26,19 @@ pub mod pace {
     pub const SMALL_WRITE: f64 = 9_000.0;
     /// Reading a table and its indexes to check them.
     pub const CHECK: f64 = 300_000.0;
-    /// The same where the memory does not hold them: a row is fetched for each index entry. As
-    /// measured with 3M rows of the microbenchmarks in 704 MB.
+    /// The same if memory does not hold them: a row is fetched for each index entry. Measured with
+    /// 3M rows of the microbenchmarks in 704 MB.
     pub const CHECK_BEYOND_MEMORY: f64 = 6_000.0;
     /// Copying a data directory, in bytes per second.
     pub const COPY: f64 = 200e6;
 }
 
-/// Of a transaction with so many rows the overhead counts little.
+/// The overhead of a transaction with at least this many rows is small.
 const LARGE_TRANSACTION: u32 = 50;
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
 const ROOM: u64 = 25;
 
-/// Where the time goes.
+/// Time by kind of work.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Time {
     /// Data directories are made, servers started and stopped, data copied.
@@ -56,7 +56,7 @@ impl Time {
     }
 }
 
-/// Sums what there is of each kind.
+/// The sums by kind.
 impl<'a> FromIterator<&'a Piece> for Time {
     fn from_iter<I: IntoIterator<Item = &'a Piece>>(pieces: I) -> Self {
         let mut time = Time::default();
@@ -87,16 +87,16 @@ impl Add for Time {
     }
 }
 
-/// What time is spent on. Pieces of a kind are slower or faster than estimated together.
+/// A kind of work. All pieces of a kind are slower or faster than estimated by a similar factor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A data directory is made or copied, and a server started on it.
     Start,
     Load,
     Index,
-    /// So many rows are written.
+    /// A number of rows is written.
     Write,
-    /// Lasts as long as the plan says.
+    /// Takes the time in the plan.
     Timed,
     Pause,
     Check,
@@ -105,7 +105,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// Takes as long as it takes: a slow contender takes longer.
+    /// Whether a slow contender takes longer.
     pub(crate) fn is_work(self) -> bool {
         !matches!(self, Kind::Timed | Kind::Pause)
     }
@@ -116,10 +116,10 @@ impl Kind {
 pub(crate) struct Piece {
     /// Empty if all contenders do it in turn.
     pub(crate) contender: String,
-    /// Empty for what belongs to no step.
+    /// Empty if it belongs to no step.
     pub(crate) step: String,
     pub(crate) kind: Kind,
-    /// Of doing it once.
+    /// The time of doing it once.
     pub(crate) time: Duration,
     pub(crate) times: u32,
 }
@@ -130,27 +130,27 @@ impl Piece {
     }
 }
 
-/// What a plan will take.
+/// The forecast of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimate {
-    /// Of every contender, in order; those of a comparison are its tests.
+    /// The steps of every contender, in order; in a comparison, the tests.
     pub steps: Vec<String>,
     /// Of all contenders together.
     pub time: Time,
-    /// Bytes of data directories, with their logs, when they are most.
+    /// Peak bytes of data directories with their logs.
     pub disk: u64,
     pub(crate) pieces: Vec<Piece>,
 }
 
 impl Estimate {
-    /// What a comparison's budget is about: profiles are beside it.
+    /// The time within a comparison's budget, which does not include profiles.
     pub fn budgeted(&self) -> Duration {
         self.pieces.iter().collect::<Time>().total()
     }
 }
 
-/// The estimate for a plan on a machine with so many CPUs and bytes of memory. An error if the plan
-/// has a test that there is not.
+/// The estimate for a plan on a machine with `cpus` CPUs and `memory` bytes of memory. Fails if a
+/// test does not exist.
 pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {
     let held = plan.memory.map_or(memory, |most| most.0.min(memory));
     let machine = Machine { cpus, memory, held };
@@ -181,14 +181,14 @@ struct Machine {
 }
 
 impl Machine {
-    /// The time that rows take which several clients share. A client and its server take turns on a
-    /// CPU or keep two busy.
+    /// The time of rows that several clients share. A client and its server take turns on a CPU, or
+    /// keep two busy.
     fn seconds(&self, rows: u64, rate: f64, clients: u32) -> Duration {
         let parallel = clients.min(self.cpus / 2).max(1);
         Duration::from_secs_f64(rows as f64 / (rate * f64::from(parallel)))
     }
 
-    /// Of so many rows out of the most that there may be.
+    /// The time to check `rows` of at most `most_rows` rows.
     fn check(&self, contender: &Contender, rows: u64, most_rows: u64) -> Duration {
         let is_held = most_rows.saturating_mul(need(contender).row) <= self.held;
         let rate = if is_held { pace::CHECK } else { pace::CHECK_BEYOND_MEMORY };
@@ -235,8 +235,8 @@ impl Machine {
         }
     }
 
-    /// A data directory when it is largest. Logs and what is sorted take no more than the memory,
-    /// by which the named configs limit their logs.
+    /// The peak size of a data directory. Logs and sorting take no more than the memory, by which
+    /// the named configs limit their logs.
     fn disk(&self, contender: &Contender, workload: &Workload) -> u64 {
         if matches!(contender.build, Build::Server { .. }) {
             return 0;
@@ -248,7 +248,7 @@ impl Machine {
         (empty + allocated).saturating_add(data).saturating_add(logs)
     }
 
-    /// What a copy of a loaded directory takes: its rows, and the logs that they left behind.
+    /// The size of a copy of a loaded directory: its rows, and their remaining logs.
     fn copied(&self, contender: &Contender, workload: &Workload) -> u64 {
         let data = workload.most_rows().saturating_mul(need(contender).row);
         let sizes = sizes(contender);
@@ -261,7 +261,7 @@ fn need(contender: &Contender) -> CacheNeed {
     <&Descriptor>::from(contender).need
 }
 
-/// As its DBMS is described.
+/// The sizes in the description of its DBMS.
 fn sizes(contender: &Contender) -> Footprint {
     (<&Descriptor>::from(contender).sizes)(&contender.build)
 }
@@ -277,26 +277,25 @@ fn end(contender: &Contender) -> Piece {
     once(contender, Kind::End, sizes(contender).end)
 }
 
-/// Nothing is started or stopped of a server that is running already.
+/// A remote server is neither started nor stopped.
 fn once(contender: &Contender, kind: Kind, seconds: u64) -> Piece {
     let is_ours = !matches!(contender.build, Build::Server { .. });
     let seconds = if is_ours { seconds } else { 0 };
     Piece::once(&contender.name(), "", kind, Duration::from_secs(seconds))
 }
 
-/// Copying so many bytes of a data directory and starting a server on it, where there is one to
-/// start.
+/// The time to copy `bytes` of a data directory and start a server on it, if there is one.
 fn restart(contender: &Contender, bytes: u64) -> Duration {
     let copied = Duration::from_secs_f64(bytes as f64 / pace::COPY);
     Duration::from_secs(sizes(contender).restart) + copied
 }
 
-/// How many times the data logs and what is sorted take, of a DBMS.
+/// The size of logs and sorting of a DBMS, as a multiple of the data.
 pub fn log_share(dbms: Dbms) -> u64 {
     (descriptor(dbms, None).sizes)(&Build::Any).log_share
 }
 
-/// Bytes that a build takes, with what is downloaded for it.
+/// Bytes of a build with its downloads.
 pub fn build_bytes(dbms: Dbms) -> u64 {
     (descriptor(dbms, None).sizes)(&Build::Any).build
 }
@@ -305,7 +304,7 @@ pub fn build_bytes(dbms: Dbms) -> u64 {
 mod tests {
     use rqps_plan::{
         Comparison, Count, Design, InsertBenchmark, Memory, Method, Microbenchmark, Profile,
-        Profiled, Span, StoredBase,
+        Profiled, Span, StoredBaseline,
     };
 
     use super::*;
@@ -337,7 +336,7 @@ mod tests {
             tests: vec!["point-query".to_string(), "delete".to_string(), "insert".to_string()],
             fair_writes: true,
             pause: Span(Duration::from_secs(3)),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         }
     }
@@ -404,25 +403,26 @@ mod tests {
         let measured = |comparison: &Comparison, contenders| {
             of(&plan(contenders, Design::Comparison(comparison.clone()))).time.measured.as_secs()
         };
-        // Two contenders and the twin, 12 rounds, a test of 10 s and two of 20 s, with the warm-up.
+        // Two contenders and the A/A control, 12 rounds, a test of 10 s and two of 20 s, with
+        // warm-up.
         assert_eq!(measured(&sliced, "a=sqlite b=sqlite"), 3 * 12 * 60);
         let confirmed = Comparison { confirm: Some(4), ..sliced.clone() };
         assert_eq!(measured(&confirmed, "a=sqlite b=sqlite"), 3 * 16 * 60);
         let profiled = Comparison { profile: Some(Profiled::All), ..sliced.clone() };
         assert_eq!(measured(&profiled, "a=postgres b=postgres"), 3 * 12 * 60 + 2 * 4 * 60);
-        // In pairs: the base with the contender, and with its twin.
+        // In pairs: the baseline with the contender, and with its A/A control.
         let large = "mysql?innodb_buffer_pool_size=6G b=mysql?innodb_buffer_pool_size=6G";
         assert_eq!(measured(&sliced, large), 4 * 12 * 60);
         let runs = Comparison { method: Method::Runs, ..sliced };
         assert_eq!(measured(&runs, large), 3 * 12 * 60, "one at a time");
-        let stored = StoredBase {
+        let stored = StoredBaseline {
             path: "out/base".into(),
             run: "1".to_string(),
             created: String::new(),
-            canary: 50_000_000,
-            canary_rounds: 60,
+            reference_loop: 50_000_000,
+            reference_loop_rounds: 60,
         };
-        let stored = Comparison { base_from: Some(Box::new(stored)), ..runs };
+        let stored = Comparison { baseline_from: Some(Box::new(stored)), ..runs };
         assert_eq!(measured(&stored, large), 12 * 60, "the contender alone");
     }
 
@@ -430,7 +430,7 @@ mod tests {
     fn a_round_copies_what_was_written_and_starts_what_is_a_server() {
         let benchmark = Microbenchmark { clients: vec![1], ..microbenchmark() };
         let compared = Comparison::new(benchmark.into());
-        // Of each of two contenders and the twin, in each of twelve rounds.
+        // Of each of two contenders and the A/A control, in each of twelve rounds.
         let each = |contenders: &str| {
             let starts = of(&plan(contenders, Design::Comparison(compared.clone()))).time.starts;
             starts.as_secs_f64() / (12.0 * 3.0)
@@ -443,7 +443,7 @@ mod tests {
         let small = "innodb_buffer_pool_size=100M";
         let mysql = each(&format!("a=mysql?{small} b=mysql?{small}"));
         assert!((11.0..13.0).contains(&mysql), "{mysql}");
-        // Whose redo logs hold zeros, which are copied.
+        // Its redo logs hold zeros, which are copied.
         let early = each(&format!("a=mysql@5.6.14?{small} b=mysql@5.6.14?{small}"));
         let logs = (2_020_u64 << 20) as f64 / pace::COPY;
         assert!((early - mysql - logs).abs() < 0.01, "{early}");
@@ -457,7 +457,7 @@ mod tests {
             of(&plan("a=sqlite b=sqlite", Design::Comparison(comparison.clone())))
         };
         let all = compared(&comparison);
-        // Two contenders and the twin, a load and a copy of each at a time.
+        // Two contenders and the A/A control, a load and a copy of each at a time.
         assert_eq!(all.disk, 3 * 2 * alone.disk);
         let kept = compared(&Comparison { loads: Some(4), ..comparison.clone() });
         assert_eq!(kept.disk, 3 * 5 * alone.disk);

@@ -1,4 +1,4 @@
-//! What happens while a plan is carried out, for whoever shows it.
+//! Events while a plan is carried out, for progress.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::Interim;
 
-/// Can be written down, to be told again.
+/// An event. It can be recorded and replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Event {
     /// A contender's server is being started.
     Starting {
         contender: String,
     },
-    /// An earlier sitting has done the first steps of a contender.
+    /// An earlier session has completed the first steps of a contender.
     Resumed {
         contender: String,
         steps: usize,
@@ -36,7 +36,7 @@ pub enum Event {
         step: String,
         seconds: f64,
     },
-    /// Something that a reader of the step's numbers must know.
+    /// A note for readers of the step's results.
     Noted {
         contender: String,
         step: String,
@@ -48,14 +48,14 @@ pub enum Event {
         number: usize,
         steps: usize,
     },
-    /// Once a second during a step; `done` is the share of its window, from 0 to 1.
+    /// Once a second during a step; `done` is the finished share of its window, from 0 to 1.
     Progress {
         contender: String,
         step: String,
         pace: Pace,
         done: f64,
     },
-    /// All rows of a load are there.
+    /// All rows of a load are inserted; its indexes are being created.
     Indexing {
         contender: String,
         step: String,
@@ -75,12 +75,12 @@ pub enum Event {
     ContenderDone {
         contender: String,
     },
-    /// A data directory stays on disk.
+    /// A data directory is kept on disk.
     DataKept {
         contender: String,
         path: PathBuf,
     },
-    /// The data stay on a server that rqps has not started.
+    /// The data are kept in a remote server.
     LeftOnServer {
         contender: String,
         place: String,
@@ -95,11 +95,11 @@ pub enum Event {
         version: String,
         seconds: f64,
     },
-    /// Not all servers of a comparison fit into the memory at once, so the base takes turns with
-    /// one contender at a time.
+    /// Not all servers of a comparison fit in memory, so contenders are measured in pairs with the
+    /// baseline.
     InPairs {
         servers: usize,
-        /// Of those that were planned to be up at once.
+        /// How many of them fit.
         fit: usize,
         /// Megabytes.
         needed: u64,
@@ -111,35 +111,35 @@ pub enum Event {
         rounds: u32,
         tests: usize,
     },
-    /// Some times a second while a test is measured; `done` is the share of the round.
+    /// Some times a second while a test is measured; `done` is the finished share of the round.
     Measuring {
         round: u32,
         test: String,
-        /// Who is driven, if the contestants do not take turns some milliseconds each.
+        /// The arm that is driven; none with slices.
         contender: Option<String>,
         done: f64,
-        /// Of those of whom it is known, by name.
+        /// By name, if known.
         paces: Vec<(String, Pace)>,
     },
-    /// A guard did not let a test count.
+    /// A guard discarded the measurement of a test.
     Refused {
         test: String,
         why: String,
         attempt: u32,
     },
-    /// All tests of a round are measured; where each stands, a line each.
+    /// All tests of a round are measured, with their interim results.
     RoundDone {
         round: u32,
         seconds: f64,
         interim: Interim,
     },
-    /// The budget ends a comparison before it has all its rounds.
+    /// The budget ends a comparison before its last round.
     BudgetSpent {
         rounds: u32,
-        /// What would have been enough for a verdict; none if there are as many rounds.
+        /// What a verdict needs; none if there are enough rounds.
         enough: Option<Enough>,
     },
-    /// The verdicts are there; these tests are profiled, and those have changed as well.
+    /// After the verdicts: the tests that are profiled, and those that also changed.
     ProfilesBegun {
         tests: Vec<String>,
         left_out: Vec<String>,
@@ -155,18 +155,18 @@ pub enum Event {
     },
 }
 
-/// How fast a contender is at the moment.
+/// The current pace of a contender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Pace {
-    /// Of what the step counts, per second; in slices of the time that the contender is driven.
+    /// What the step counts, per second; in slices, per second of the contender's own slices.
     pub rate: f64,
     /// Mean seconds of an operation of one client.
     pub latency: f64,
 }
 
 impl Pace {
-    /// Of clients that each do one operation after the other, which is `worth` so much of what is
-    /// counted: then Little's law has the latency.
+    /// The pace of clients that each do one operation after another, by Little's law. An operation
+    /// is `worth` units of what is counted.
     pub(crate) fn closed(operations: u64, seconds: f64, clients: usize, worth: f64) -> Pace {
         match operations {
             0 => Pace::default(),
@@ -178,12 +178,12 @@ impl Pace {
     }
 }
 
-/// What a budget would have had to be, or what would have fit into it.
+/// The time that a verdict needs, and what fits into the budget.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Enough {
-    /// Seconds that the fewest rounds of a verdict take, loading included.
+    /// Seconds of the rounds that a verdict needs, including loading.
     pub seconds: f64,
-    /// How many of the tests fit into the budget with as many rounds.
+    /// How many tests fit into the budget with that number of rounds.
     pub tests: usize,
 }
 

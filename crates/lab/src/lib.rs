@@ -1,9 +1,9 @@
-//! Carrying out a plan: who runs when, on which data, and what is noted of it. Knows no HTML and no
-//! statistics.
+//! Carries out a plan: which arm runs when, on which data, and what is recorded. This crate knows
+//! no HTML and no statistics.
 //!
 //! [`run`] goes through the contenders in random order. Each is started on a data directory of its
-//! own, does the steps that the journal does not have yet, is checked after every one, and is
-//! removed when all are done. What fails or is interrupted stays, to be resumed.
+//! own, runs the steps that the journal lacks, is checked after every one, and is removed when all
+//! are done. The data of failed and interrupted contenders are kept, to be resumed.
 
 mod compare;
 mod confine;
@@ -28,7 +28,7 @@ use rqps_plan::{Build, Contender, Design, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
 use serde::{Deserialize, Serialize};
 
-pub use compare::{StoredBaseError, stored_base};
+pub use compare::{StoredBaselineError, stored_baseline};
 pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
@@ -36,49 +36,49 @@ pub use event::{Enough, Event, Pace, Watch};
 pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 
-/// What the lab needs from the outside.
+/// What the lab needs from its caller.
 pub struct Lab<'a> {
     pub home: &'a Home,
-    /// Is told what happens, to show it.
+    /// Receives the events.
     pub watch: &'a mut Watch<'a>,
-    /// Whether the user wants to stop.
+    /// Set when the user wants to stop.
     pub cancel: &'a Cancel,
-    /// Data directories stay when a contender is done.
+    /// Whether data directories are kept when a contender is done.
     pub keep_data: bool,
-    /// Is shown the rounds of a comparison so far.
+    /// Judges the rounds of a comparison so far.
     pub judge: &'a dyn Fn(&Plan, &[RoundRecord]) -> Interim,
 }
 
-/// What is known of a comparison before its end.
+/// The interim result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interim {
-    /// The tests that need no more rounds.
+    /// The tests that are precise enough.
     pub settled: Vec<String>,
-    /// The tests that need no fresh rounds after the plan's.
+    /// The tests that need no fresh rounds.
     pub confirmed: Vec<String>,
-    /// Where each test stands.
+    /// The interim result of each test and contender.
     pub standing: Vec<Standing>,
-    /// The tests that have become slower, faster or dearer.
+    /// The tests that became slower, faster or more costly per operation.
     pub changed: Vec<Changed>,
 }
 
-/// What is known of a contender in a test.
+/// The interim result of a contender in a test.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     pub contender: String,
     pub test: String,
-    /// For people: how far it is from the base.
+    /// For people: its difference from the baseline.
     pub text: String,
-    /// How many rounds it needs in all until it is precise enough, if that can be told.
+    /// The total number of rounds until it is precise enough, if known.
     pub rounds_needed: Option<u32>,
 }
 
-/// A test in which a contender differs from the base.
+/// A test in which a contender differs from the baseline.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Changed {
     pub test: String,
     pub contender: String,
-    /// How far from no change it is, to put the largest first.
+    /// Its distance from no change, by which tests are sorted.
     pub size: f64,
 }
 
@@ -86,12 +86,12 @@ pub struct Changed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     Complete,
-    /// A step or a server failed; the others went on.
+    /// A step or a server failed; the others continued.
     Failed,
     Interrupted,
 }
 
-/// Refuses what is wrong with a plan as far as that can be told without any build.
+/// Refuses what is wrong with a plan and can be found without any build.
 pub fn validate(plan: &Plan) -> Result<(), LabError> {
     rqps_workload::tasks(plan.workload())?;
     if let Design::Comparison(_) = plan.design {
@@ -103,8 +103,7 @@ pub fn validate(plan: &Plan) -> Result<(), LabError> {
     })
 }
 
-/// The bytes of a contender's cache, if the plan chooses it, on a machine with so many bytes of
-/// memory.
+/// The bytes of a contender's cache, if the plan chooses it, on a machine with `memory` bytes.
 fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>, LabError> {
     let rows = plan.workload().most_rows();
     let memory = plan.memory.map_or(memory, |most| most.0.min(memory));
@@ -113,9 +112,9 @@ fn cache(plan: &Plan, contender: &Contender, memory: u64) -> Result<Option<u64>,
     Ok(chosen.transpose()?)
 }
 
-/// Makes every contender ready, so that whatever is wrong with a name, build, config or setting is
-/// found before anything is measured. Answers them in the order of the plan, each with the cache
-/// that the plan has chosen for it.
+/// Prepares every contender, so that everything wrong with a name, build, config or setting is
+/// found before anything is measured. Returns them in the order of the plan, each with the cache
+/// that the plan chooses.
 pub fn prepare(
     home: &Home,
     plan: &Plan,
@@ -144,14 +143,14 @@ pub fn prepare(
     plan.contenders.iter().zip(builds).map(|(contender, build)| prepare(contender, build)).collect()
 }
 
-/// Looks at the servers of a plan that are running already: whether they let it be carried out, and
-/// whether another rqps is there, which is kept out from now on. Nothing is made.
+/// Inspects the remote servers of a plan: whether the plan can be carried out there, and whether
+/// another rqps uses them. Other runs are locked out from now on. Nothing is created.
 pub fn arrive(plan: &Plan, ready: &[Box<dyn Dbms>]) -> Result<(), LabError> {
     let mut both = plan.contenders.iter().zip(ready);
     both.try_for_each(|(contender, dbms)| contender::arrive(plan, contender, &**dbms))
 }
 
-/// Runs what the journal of `directory` does not have yet. `ready` is what [`prepare`] answered.
+/// Runs what the journal of `directory` lacks. `ready` is the result of [`prepare`].
 pub fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -167,7 +166,7 @@ pub fn run(
     run_in_turn(lab, directory, &plan, ready)
 }
 
-/// Each contender does all of its steps before the next one begins.
+/// Each contender runs all of its steps before the next one begins.
 fn run_in_turn(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,

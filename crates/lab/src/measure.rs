@@ -1,5 +1,5 @@
-//! A measured window: a crew runs while the counters of the server and the host are read at its
-//! edges and once a second.
+//! A measured window: the load generator runs while the counters of the server and the host are
+//! read at its edges and once a second.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use rqps_load::{Cancel, Crew, Failure, Live, Moment, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
-/// A sample of less than so many seconds is no sample.
+/// Samples of fewer seconds are merged with the one before.
 const SHORTEST_SAMPLE: f64 = 0.05;
 
 /// Between ticks.
 pub(crate) const SECOND: f64 = 1.0;
 
-/// What came of a window.
+/// The result of a window.
 pub(crate) struct Window {
     pub(crate) seconds: f64,
     pub(crate) cost: Reading,
@@ -23,7 +23,7 @@ pub(crate) struct Window {
     pub(crate) tallies: Vec<Tally>,
 }
 
-/// What a second of a window looks like while it runs.
+/// The state of a running window, once a second.
 pub(crate) struct Tick {
     pub(crate) elapsed: Duration,
     /// Operations since the window began, by worker.
@@ -35,7 +35,7 @@ pub(crate) struct Tick {
 /// Counters of the server, the host and the client's threads together.
 struct Meter<'a> {
     observer: &'a mut Observer,
-    /// The DBMS runs in the client's threads, so what they cost is the server's.
+    /// The DBMS runs in the client's threads, so their costs are the server's.
     embedded: bool,
     live: Vec<Arc<Live>>,
 }
@@ -71,14 +71,14 @@ impl Meter<'_> {
     }
 }
 
-/// Workers that wait for their orders.
+/// Workers that are ready to start.
 pub(crate) struct Ready {
     crew: Crew,
     orders: Vec<Order>,
 }
 
 impl Ready {
-    /// Starts the workers. What they do in the warm-up is not kept.
+    /// Starts the workers, and runs the warm-up, which is not measured.
     pub(crate) fn new(
         work: Vec<(Box<dyn Work>, Order)>,
         warm_up: Option<Duration>,
@@ -96,7 +96,7 @@ impl Ready {
     }
 }
 
-/// Has the workers carry out their orders.
+/// Runs the workers, and measures them.
 pub(crate) fn measure(
     ready: Ready,
     observer: &mut Observer,
@@ -116,7 +116,7 @@ pub(crate) fn measure(
         last = now;
     };
     let mut seen = vec![0; live.len()];
-    // What followers do after the leaders have ended is not in the time that costs are divided by.
+    // The work of followers after the end of the leaders is not in the time that divides costs.
     let mut watch = |moment: Moment, elapsed: u64| {
         sample(&mut meter, elapsed as f64 / 1e9);
         if moment == Moment::LeadersDone {
@@ -135,7 +135,7 @@ pub(crate) fn measure(
     Ok(Window { seconds, cost, samples, tallies: crew.finish() })
 }
 
-/// What is left of the last second is added to the sample before it if it is next to nothing.
+/// A very short rest of the last second is added to the sample before it.
 fn join_last(samples: &mut Vec<Sample>) {
     if let [.., before, rest] = samples.as_mut_slice()
         && rest.at - before.at < SHORTEST_SAMPLE

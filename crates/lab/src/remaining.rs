@@ -1,5 +1,5 @@
-//! What is left of the time while plans are carried out: at first the estimate, then more and more
-//! what the same work has taken. Reads no clock: whoever asks says how late it is.
+//! Forecasts the remaining time while plans are carried out: first from the estimate, then more and
+//! more from the time that the same work took. It reads no clock; its callers pass the time.
 
 use std::collections::BTreeSet;
 
@@ -10,22 +10,22 @@ use crate::estimate::{Estimate, Kind, Piece};
 use crate::measure::SECOND;
 use crate::{Event, Interim};
 
-/// So many seconds of what was estimated count beside what was measured, so that a short piece with
-/// a large overhead does not change the estimate of a long one.
+/// The weight of the estimate beside measured time, in seconds, so that a short piece with a large
+/// overhead does not change the estimate of a long one.
 const DOUBT: f64 = 0.5;
-/// From this share of a piece on its own pace alone tells when it ends.
+/// From this finished share of a piece on, its own pace alone decides the forecast.
 const TELLING: f64 = 0.2;
 
-/// Follows plans that are carried out one after the other.
+/// Follows plans that are carried out one after another.
 #[derive(Clone, Debug)]
 pub struct Remaining {
     workloads: Vec<Work>,
-    /// The workload that is carried out, and its piece in hand.
+    /// The current workload, and its current piece.
     workload: usize,
     current: Option<usize>,
-    /// When time was last added to the piece in hand, in seconds since the beginning.
+    /// When time was last added to the current piece, in seconds since the beginning.
     counted: f64,
-    /// When the window of the piece in hand began, and the share of it that is done.
+    /// When the window of the current piece began, and its finished share.
     window: Option<(f64, f64)>,
 }
 
@@ -38,24 +38,24 @@ struct Work {
     began: f64,
 }
 
-/// What limits the rounds of a comparison, and what follows them.
+/// The limits of the rounds of a comparison, and what follows them.
 #[derive(Clone, Debug)]
 struct Rounds {
     most: u32,
     fresh: u32,
     /// In seconds.
     budget: Option<f64>,
-    /// Its steps build on each other, so that all are done in every round.
+    /// Its steps build on each other, so that all run in every round.
     is_whole: bool,
-    /// The tests that fresh rounds are likely to have.
+    /// The likely tests of fresh rounds.
     unconfirmed: BTreeSet<String>,
-    /// The tests that are likely to be profiled, and whether their verdicts choose them.
+    /// The tests that will probably be profiled, and whether verdicts choose them.
     profiled: BTreeSet<String>,
     by_verdict: bool,
 }
 
-/// A piece of the estimate and what has come of it. Pieces of one name are one here if no event
-/// tells them apart.
+/// A piece of the estimate with its progress. Pieces of the same name are one if no event
+/// distinguishes them.
 #[derive(Clone, Debug)]
 struct Progress {
     contender: String,
@@ -63,13 +63,13 @@ struct Progress {
     kind: Kind,
     /// Seconds of doing it once.
     planned: f64,
-    /// How often it is still to be begun.
+    /// How often it still has to be started.
     left: u32,
-    /// Whether it was begun and has not ended.
+    /// Whether it was started and has not ended.
     is_open: bool,
-    /// Seconds since it was begun.
+    /// Seconds since it was started.
     spent: f64,
-    /// Seconds of those that have ended.
+    /// Seconds of each time that has ended.
     seen: Vec<f64>,
 }
 
@@ -93,7 +93,7 @@ impl Progress {
         }
     }
 
-    /// The median: one time that something disturbed says nothing of the others.
+    /// The median, so that a single disturbance does not matter.
     fn usual(&self) -> Option<f64> {
         let mut sorted = self.seen.clone();
         sorted.sort_by(f64::total_cmp);
@@ -145,8 +145,8 @@ impl Work {
         self.pieces.iter_mut().filter(|one| is_dropped(one)).for_each(|one| one.left = 0);
     }
 
-    /// How much slower a contender has been than the others at the same work of a kind. Who loads
-    /// slowly may write fast, so kinds do not tell of each other.
+    /// How much slower a contender was than the others at the same work of a kind. A contender that
+    /// loads slowly may write fast, so each kind has its own factor.
     fn slowness(&self, piece: &Progress) -> f64 {
         let own = |one: &&Progress| one.contender == piece.contender && one.kind == piece.kind;
         let pairs = self.pieces.iter().filter(own);
@@ -155,7 +155,7 @@ impl Work {
         sums.0 / sums.1
     }
 
-    /// The mean of what others took for the same, where as much was expected of them.
+    /// The mean time of others for the same work, if the same was expected of them.
     fn others(&self, piece: &Progress) -> Option<f64> {
         let same = |one: &&Progress| {
             (&one.step, one.kind, one.planned) == (&piece.step, piece.kind, piece.planned)
@@ -185,11 +185,11 @@ impl Rounds {
     }
 }
 
-/// The rounds that are left of a comparison.
+/// The remaining rounds of a comparison.
 impl Work {
     /// A round begins.
     fn reach(&mut self, round: u32) {
-        // Whatever was to be loaded is there.
+        // Everything is loaded.
         self.drop(|one| one.kind == Kind::Load);
         let Some(rounds) = &self.comparison else { return };
         let last = if round > rounds.most { rounds.most + rounds.fresh } else { rounds.most };
@@ -198,13 +198,13 @@ impl Work {
         self.pieces.iter_mut().for_each(|one| one.left = one.left.min(most));
     }
 
-    /// A round has ended: how many more each test needs.
+    /// A round has ended: updates how many more rounds each test needs.
     fn foresee(&mut self, round: u32, interim: &Interim) {
         let Some(rounds) = &mut self.comparison else { return };
         let is_in = |names: &[String], test: &String| names.contains(test);
         let is_open = |test: &&String| !is_in(&interim.confirmed, test);
         rounds.unconfirmed = match rounds.fresh {
-            // Nothing is known of them.
+            // Nothing is known about them.
             _ if interim.standing.is_empty() => BTreeSet::new(),
             0 => BTreeSet::new(),
             _ => self.steps.iter().filter(is_open).cloned().collect(),
@@ -245,7 +245,7 @@ impl Work {
         }
     }
 
-    /// No more rounds of this sort: fresh ones may follow those of the plan.
+    /// No more rounds of this kind: fresh rounds may follow those of the plan.
     fn stop(&mut self, round: u32) {
         let Some(rounds) = &self.comparison else { return };
         let left = if round < rounds.most { rounds.fresh } else { 0 };
@@ -253,7 +253,7 @@ impl Work {
         self.repeat(&unconfirmed, left);
     }
 
-    /// So many rounds of these tests are left, and no others.
+    /// `times` rounds of these tests remain, and no others.
     fn repeat(&mut self, tests: &BTreeSet<String>, times: u32) {
         for piece in &mut self.pieces {
             let is_start = piece.kind == Kind::Start && !tests.is_empty();
@@ -265,7 +265,7 @@ impl Work {
         let tests = tests.iter().cloned().collect();
         self.repeat(&tests, PROFILE_ROUNDS);
         if let Some(rounds) = &mut self.comparison {
-            // They are pieces now, and not part of the budget.
+            // They are pieces now, outside the budget.
             rounds.profiled = BTreeSet::new();
             (rounds.by_verdict, rounds.budget) = (false, None);
         }
@@ -273,7 +273,7 @@ impl Work {
 }
 
 impl Remaining {
-    /// Before anything is begun; each plan with its estimate.
+    /// Before anything starts; each plan with its estimate.
     pub fn new<'a>(plans: impl IntoIterator<Item = (&'a Plan, &'a Estimate)>) -> Remaining {
         Remaining {
             workloads: plans.into_iter().map(|(plan, of)| Work::new(plan, of)).collect(),
@@ -284,8 +284,8 @@ impl Remaining {
         }
     }
 
-    /// A plan is begun; those before it are over, whatever is left of them. `now` is in seconds
-    /// since the beginning, here and below.
+    /// A plan starts; those before it are over. `now` is in seconds since the beginning, here and
+    /// below.
     pub fn begin(&mut self, workload: usize, now: f64) {
         self.close(now);
         self.workload = workload;
@@ -295,7 +295,7 @@ impl Remaining {
         self.workloads[workload].began = now;
     }
 
-    /// The seconds that are left, of all plans.
+    /// The remaining seconds of all plans.
     pub fn seconds(&self, now: f64) -> f64 {
         let each = self.workloads.iter().enumerate();
         each.map(|(at, work)| self.of(at, work, now)).sum()
@@ -323,7 +323,7 @@ impl Remaining {
         let Some(budget) = rounds.budget.filter(|_| rounds_left > 0) else {
             return left + profiles;
         };
-        // What is begun ends, but no round begins that would not end in time.
+        // The current round ends, but no round starts that would exceed the budget.
         let in_rounds = sum(&|one| one.left.min(rounds_left) * u32::from(one.kind != Kind::Load));
         let before = left - in_rounds;
         let spent = if at == self.workload { now - work.began } else { 0.0 };
@@ -332,7 +332,7 @@ impl Remaining {
         before + fit * each + profiles
     }
 
-    /// What the piece in hand still takes.
+    /// The remaining seconds of the current piece.
     fn in_hand(&self, now: f64) -> f64 {
         let work = &self.workloads[self.workload];
         let Some(piece) = self.current.map(|at| &work.pieces[at]) else { return 0.0 };
@@ -349,8 +349,8 @@ impl Remaining {
         }
     }
 
-    /// The seconds of doing a piece once: as it took itself before, or others for the same, or as
-    /// pieces of its kind compare with their estimates.
+    /// The expected seconds of doing a piece once: from its own earlier times, or those of others,
+    /// or the ratio of pieces of its kind to their estimates.
     fn expected(&self, work: &Work, piece: &Progress) -> f64 {
         if let Some(usual) = piece.usual() {
             return usual;
@@ -374,7 +374,7 @@ impl Remaining {
         piece.planned * of_kind.or_else(of_work).unwrap_or(1.0)
     }
 
-    /// Adds the time since to the piece in hand.
+    /// Adds the elapsed time to the current piece.
     fn count(&mut self, now: f64) {
         if let Some(at) = self.current {
             self.workloads[self.workload].pieces[at].spent += now - self.counted;
@@ -382,20 +382,20 @@ impl Remaining {
         self.counted = now;
     }
 
-    /// Nothing is in hand any more.
+    /// Leaves the current piece.
     fn leave(&mut self, now: f64) {
         self.count(now);
         (self.current, self.window) = (None, None);
     }
 
-    /// Whatever was begun has ended.
+    /// Everything that was started has ended.
     fn close(&mut self, now: f64) {
         self.leave(now);
         self.workloads[self.workload].pieces.iter_mut().for_each(Progress::close);
     }
 
-    /// Takes a piece in hand. That of a round is open until the round ends, for it may be come back
-    /// to.
+    /// Makes a piece the current one. A piece of a round stays open until the round ends, since it
+    /// may be resumed.
     fn enter(&mut self, piece: usize, now: f64) {
         if self.current == Some(piece) {
             return;

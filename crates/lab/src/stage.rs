@@ -1,4 +1,4 @@
-//! Where a task is done, and the record that is made of it.
+//! The context of a task, and its record.
 
 use std::time::{Duration, Instant};
 
@@ -12,19 +12,19 @@ use rqps_workload::{Explained, Task};
 use crate::measure::Window;
 use crate::{Event, Lab, LabError};
 
-/// Where a task is done.
+/// The context of a task.
 pub(crate) struct Stage<'a, 'l> {
     pub(crate) lab: &'a mut Lab<'l>,
     pub(crate) server: &'a dyn Server,
-    /// The control group that the server is held in, if it is.
+    /// The control group of the server, if it has one.
     pub(crate) group: Option<&'a Group>,
     pub(crate) contender: &'a str,
     pub(crate) task: &'a Task,
-    /// How many tasks the contender has in all.
+    /// The number of all tasks of the contender.
     pub(crate) tasks: usize,
 }
 
-/// An error with what the server's log and the control group that it is held in say to it.
+/// An error with the related lines of the server's log, and kills in its control group.
 pub(crate) fn with_last_words(
     error: &LabError,
     server: &mut dyn Server,
@@ -33,22 +33,22 @@ pub(crate) fn with_last_words(
     let log = if error.is_disconnect() { server.last_words() } else { None };
     let log = log.map(|log| format!("; {log}")).unwrap_or_default();
     let memory = match group.is_some_and(|group| group.memory_kills() > 0) {
-        // The group has a limit of its own only with --memory; it counts kills for whatever reason.
+        // The group has a limit only with --memory; it counts all kills for lack of memory.
         true => {
-            "; the kernel killed a process of the server for want of memory: its limit (--memory) or the \
-             machine's is too small"
+            "; the kernel killed a process of the server for lack of memory: its limit (--memory) or the \
+             machine's memory is too small"
         }
         false => "",
     };
     let text = format!("{error}{memory}{log}");
     match server.data().and_then(|data| rqps_dbms::shortage(&text, data)) {
-        // First, where there is room for one line.
+        // First, in case only one line is shown.
         Some(short) => format!("{short}; {text}"),
         None => text,
     }
 }
 
-/// A round of a task of which nothing is measured yet.
+/// A round of a task, without measurements yet.
 pub(crate) fn round(task: &Task) -> RoundRecord {
     RoundRecord {
         test: task.name.clone(),
@@ -60,13 +60,13 @@ pub(crate) fn round(task: &Task) -> RoundRecord {
     }
 }
 
-/// A measurement of a task of which nothing is measured yet.
+/// A measurement of a task, still empty.
 pub(crate) fn measurement(task: &Task) -> Measurement {
     let (clients, target_rate) = (task.clients, task.target_rate);
     Measurement { clients, target_rate, ..Measurement::default() }
 }
 
-/// Statements as they are kept.
+/// Statements as they are stored.
 pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
     let kept = |Explained { text, times, plan, planning }| {
         let planning = planning.map(|before| Planning { before, after: None });
@@ -75,7 +75,7 @@ pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
     found.into_iter().map(kept).collect()
 }
 
-/// Notes what planning takes after the last operation: what a step leaves behind may be in its way.
+/// Notes the planning time after the last operation: what a step leaves behind may slow it down.
 pub(crate) fn note_planning(statements: &mut [StatementRecord], again: &[Explained]) {
     for (statement, again) in statements.iter_mut().zip(again) {
         if let Some(planning) = &mut statement.planning {
@@ -89,7 +89,7 @@ impl Stage<'_, '_> {
         (self.lab.watch)(event(self.contender.to_string(), self.task.name.clone()));
     }
 
-    /// Keeps and tells what a reader should know of it.
+    /// Stores and reports a note for the reader.
     pub(crate) fn note(&mut self, measured: &mut Measurement, note: String) {
         measured.note = Some(match measured.note.take() {
             Some(before) => format!("{before}; {note}"),
@@ -122,8 +122,8 @@ impl Stage<'_, '_> {
         Ok(self.lab.cancel.sleep_until(deadline)?)
     }
 
-    /// Pays the debt of the writes so far, and waits for the rest of the time. What did not come to
-    /// rest is noted.
+    /// Quiesces the server, and waits for the rest of the time. Maintenance that did not end is
+    /// noted.
     pub(crate) fn pause(
         &mut self,
         measured: &mut Measurement,
@@ -135,14 +135,14 @@ impl Stage<'_, '_> {
         let begun = Instant::now();
         let left = self.server.quiesce(what, tables)?;
         if let Some(left) = left {
-            self.note(measured, format!("the maintenance before it was given up: {left}"));
+            self.note(measured, format!("the maintenance before it was aborted: {left}"));
         }
         let seconds = begun.elapsed().as_secs_f64();
         self.tell(|contender, step| Event::Rested { contender, step, seconds });
         self.sleep_until(begun + at_least)
     }
 
-    /// What is the same at the end of every task: sizes, the check, and a commit that lasts.
+    /// The end of every task: sizes, the check, and a flush to disk.
     pub(crate) fn conclude(
         &mut self,
         measured: &mut Measurement,
@@ -152,8 +152,7 @@ impl Stage<'_, '_> {
         if let Some(bytes) = self.server.log_bytes() {
             measured.cost.set(Metric::LogBytes, bytes);
         }
-        // The last second saw the directory before a log that grows in the background was looked
-        // at.
+        // The last sample read the directory before the size of a log that grows in the background.
         if let Some(data) = self.server.data() {
             measured.cost.set(Metric::DirectoryBytes, bytes_below(data));
         }
@@ -163,7 +162,7 @@ impl Stage<'_, '_> {
             check()?;
             measured.check_seconds = checked.elapsed().as_secs_f64();
         }
-        // Commits do not wait for the disk, but a task that the journal calls done must.
+        // Commits do not wait for the disk, but a task that the journal marks as done must.
         Ok(self.server.settle()?)
     }
 }

@@ -13,7 +13,7 @@ use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::stage::{Stage, add_window, kept, note_planning};
 use crate::{Event, LabError, Pace};
 
-/// Does a task, for so many times, and fills in what is measured.
+/// Runs a task, and fills in what is measured. `attempt` counts from 1.
 pub(crate) fn run(
     driver: &dyn Driver,
     attempt: u32,
@@ -55,7 +55,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// How much a task has done of what it counts.
+/// How many units of what a task counts are done.
 pub(crate) fn counted(counts: Counts, measured: &Measurement) -> u64 {
     let sum = |of: fn(&WorkRecord) -> u64, operation: Option<Operation>| {
         let is_of = |work: &&WorkRecord| operation.is_none_or(|it| work.operation == it);
@@ -69,13 +69,13 @@ pub(crate) fn counted(counts: Counts, measured: &Measurement) -> u64 {
     }
 }
 
-/// How far a window is, as it is shown.
+/// How the progress of a window is computed.
 #[derive(Clone, Copy)]
 struct Goal {
-    /// Whose pace is shown.
+    /// The operation whose pace is shown.
     leader: Operation,
     worth: f64,
-    /// The operations of the inserts in all; none where the window ends with the time.
+    /// The number of all insert operations; 0 if the window ends by time.
     planned: u64,
     time: Duration,
 }
@@ -110,7 +110,7 @@ struct Windows<'a> {
 }
 
 impl Windows<'_> {
-    /// All of them, between two readings of what the DBMS counts itself.
+    /// Measures all of them, between two readings of the DBMS's own counters.
     fn measure(
         &self,
         stage: &mut Stage<'_, '_>,
@@ -125,7 +125,7 @@ impl Windows<'_> {
         let Rest::Beside(head_start) = self.task.rest else {
             return self.watched(stage, ready, &of, measured);
         };
-        // The vacuum has a connection of its own, and runs on while rows are written.
+        // The vacuum has a connection of its own, and continues while rows are written.
         let (tables, server) = (self.driver.tables(), stage.server);
         let head_start = Instant::now() + head_start;
         std::thread::scope(|scope| {
@@ -137,7 +137,7 @@ impl Windows<'_> {
         })
     }
 
-    /// The operations, and after them the indexes where the task builds any.
+    /// The operations, and then the indexes, if the task builds any.
     fn watched(
         &self,
         stage: &mut Stage<'_, '_>,
@@ -161,7 +161,7 @@ impl Windows<'_> {
         })
     }
 
-    /// One of them, with its progress told once a second. How far a CREATE INDEX is nobody tells.
+    /// One window, with its progress once a second. The progress of a CREATE INDEX is not known.
     fn window(
         &self,
         stage: &mut Stage<'_, '_>,

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::halt::Halt;
 
-/// The longest sleep between two looks at the halt flag.
+/// The longest sleep between two checks of the halt flag.
 const LOOK: u64 = 50_000_000;
 
 /// CLOCK_MONOTONIC in nanoseconds.
@@ -27,7 +27,7 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until `deadline`, absolutely, so that a late wake-up does not shift what follows. Returns
+/// Sleeps until the absolute `deadline`, so that a late wake-up does not shift later ones. Returns
 /// early when `halt` ends the run.
 pub(crate) fn sleep_until(deadline: u64, halt: &Halt) {
     loop {
@@ -41,8 +41,8 @@ pub(crate) fn sleep_until(deadline: u64, halt: &Halt) {
             tv_sec: wake.as_secs() as libc::time_t,
             tv_nsec: wake.subsec_nanos() as libc::c_long,
         };
-        // SAFETY: a valid clock, and a live timespec; the remainder is not asked for. A signal ends
-        // the sleep early, and the loop goes on with it.
+        // SAFETY: a valid clock, and a live timespec; the remainder is not requested. A signal ends
+        // the sleep early, and the loop continues it.
         unsafe {
             libc::clock_nanosleep(
                 libc::CLOCK_MONOTONIC,

@@ -1,4 +1,4 @@
-//! Threads with a worker each, run together as often as wanted.
+//! The load generator's threads, one worker each, which run together any number of times.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -15,13 +15,13 @@ use crate::schedule::Schedule;
 use crate::worker::{Until, Work, Worker};
 
 const SECOND: u64 = 1_000_000_000;
-/// How often the user's wish to stop is asked for.
+/// How often cancellation is checked.
 const LOOK: u64 = 50_000_000;
-/// How long a worker may take over the operation in hand after the run was abandoned, before its
-/// connection is cut.
+/// How long a worker may take for its current operation after the run was abandoned, before its
+/// connection is closed.
 const GRACE: u64 = 2 * SECOND;
 
-/// What a worker is to do in a run.
+/// The order of a worker for a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Order {
     pub schedule: Schedule,
@@ -31,18 +31,19 @@ pub struct Order {
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// A worker met an error; the index is its place in the crew.
+    /// An error of a worker; the index is its place in the crew.
     Worker { index: usize, error: Error },
-    /// The caller asked for it.
+    /// The caller cancelled it.
     Cancelled,
 }
 
-/// What happens in a run that its caller may want to look at.
+/// Events of a run for its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moment {
-    /// Another second is over.
+    /// Another second has passed.
     Second,
-    /// The last worker that others wait for has ended. Those may be busy with a last operation yet.
+    /// The last worker that others wait for has ended. The others may still be in their last
+    /// operation.
     LeadersDone,
 }
 
@@ -60,7 +61,7 @@ struct Member {
 }
 
 enum Command {
-    /// Run by an order, from an instant of the monotonic clock on.
+    /// Run by an order, from an instant of the monotonic clock.
     Run(Order, u64),
     Forget,
 }
@@ -68,7 +69,7 @@ enum Command {
 enum Report {
     /// When it ended, on the monotonic clock.
     Ended(Result<u64, Error>),
-    /// The thread is gone without having reported: it panicked.
+    /// The thread ended without a report: it panicked.
     Died,
 }
 
@@ -87,14 +88,14 @@ struct Obituary {
 impl Drop for Obituary {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // Nobody may be listening any more.
+            // The receiver may be gone.
             let _ = self.reports.send((self.index, Report::Died));
         }
     }
 }
 
 impl Crew {
-    /// Gives each piece of work a thread of its own, which waits for its first order.
+    /// Starts a thread for each piece of work, which waits for its first order.
     pub fn start(work: Vec<Box<dyn Work>>) -> Result<Self, Error> {
         let halt = Arc::new(Halt::default());
         let (report_sender, reports) = channel();
@@ -130,9 +131,9 @@ impl Crew {
         self.members.iter().map(|member| member.live.clone()).collect()
     }
 
-    /// Runs all workers, an order each, from one instant on, and waits until they have ended.
-    /// `watch` is called at each [`Moment`] with the nanoseconds since then; `cancel` is looked at
-    /// some times a second. Answers the nanoseconds until the last worker that others wait for had
+    /// Runs all workers, an order each, from one instant, and waits until they have ended. `watch`
+    /// is called at each [`Moment`] with the nanoseconds since then; `cancel` is checked several
+    /// times a second. Returns the nanoseconds until the last worker that others wait for had
     /// ended.
     pub fn run(
         &mut self,
@@ -189,7 +190,7 @@ impl Crew {
                 }
                 Report::Ended(Ok(_)) => {}
                 Report::Ended(Err(error)) => {
-                    // The first error is the cause; those after it are what it led to.
+                    // The first error is the cause; later ones follow from it.
                     if failure.is_none() {
                         failure = Some(Failure::Worker { index, error });
                     }
@@ -208,12 +209,12 @@ impl Crew {
         }
     }
 
-    /// Drops what the workers have recorded so far: it was warm-up.
+    /// Discards the records of the workers so far: they were warm-up.
     pub fn forget(&self) {
         self.members.iter().for_each(|member| member.tell(Command::Forget));
     }
 
-    /// Ends the threads and answers what each recorded over all runs, in the order of the work.
+    /// Ends the threads and returns what each recorded over all runs, in the order of the work.
     pub fn finish(self) -> Vec<Tally> {
         let end = |member: Member| {
             drop(member.commands);

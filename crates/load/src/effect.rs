@@ -1,4 +1,4 @@
-//! What an operation did, as the DBMS counts it.
+//! The effect of an operation, as the DBMS counts it.
 
 use std::ops::AddAssign;
 
@@ -10,9 +10,8 @@ pub struct Effect {
     pub statements: Statements,
 }
 
-/// Statements by what came of them, which is how sysbench counts: one that returns a result set is
-/// a read, one that changed a row is a write, and all else (BEGIN, a DELETE that found nothing) is
-/// neither.
+/// Statements by their outcome, as sysbench counts them: a read returns a result set, a write
+/// changed a row, and all others (BEGIN, a DELETE that found nothing) are neither.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Statements {
     pub reads: u64,
@@ -27,13 +26,13 @@ impl Statements {
 }
 
 impl Effect {
-    /// A statement that returned a result set, empty as it may be.
+    /// A statement that returned a result set, possibly an empty one.
     #[inline]
     pub fn read(rows: u64) -> Self {
         Effect { rows, statements: Statements { reads: 1, writes: 0, others: 0 } }
     }
 
-    /// A statement that was to change rows.
+    /// A statement that may change rows.
     #[inline]
     pub fn write(rows: u64) -> Self {
         let changed = u64::from(rows > 0);

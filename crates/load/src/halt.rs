@@ -1,4 +1,4 @@
-//! How a run is told to end before its time.
+//! The flag that ends a run early.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -6,7 +6,7 @@ const RUNNING: u8 = 0;
 const LEADERS_DONE: u8 = 1;
 const ABANDONED: u8 = 2;
 
-/// Read by every worker before each operation, written a few times in a run.
+/// Every worker reads it before each operation; it is written a few times in a run.
 #[derive(Debug, Default)]
 pub struct Halt(AtomicU8);
 
@@ -15,12 +15,12 @@ impl Halt {
         self.0.store(RUNNING, Ordering::Relaxed);
     }
 
-    /// Those who run until the others are done may stop.
+    /// Workers that run until the others are done may stop.
     pub(crate) fn leaders_done(&self) {
         self.0.fetch_max(LEADERS_DONE, Ordering::Relaxed);
     }
 
-    /// Everyone stops after the operation in hand: an error, or the user's wish.
+    /// Every worker stops after its current operation: after an error, or a cancellation.
     pub(crate) fn abandon(&self) {
         self.0.store(ABANDONED, Ordering::Relaxed);
     }

@@ -1,9 +1,9 @@
-//! Load: connections as threads, when each operation starts, and what is recorded of it. Knows no
-//! SQL; what an operation does is behind [`Work`].
+//! The load generator: connections as threads, the start of each operation, and what is recorded of
+//! it. Knows no SQL; [`Work`] is what an operation does.
 //!
-//! Who starts whom: the lab builds one [`Work`] per connection and hands them to a [`Crew`], which
-//! gives each a thread. [`Crew::run`] may be called many times; connections, statements, generators
-//! and threads live on between the calls, so that a call can be as short as a slice of 10 ms.
+//! The lab builds one [`Work`] per connection and passes them to a [`Crew`], which starts a thread
+//! for each. [`Crew::run`] may be called many times; connections, statements, generators and
+//! threads persist between the calls, so that a call can be as short as a slice of 10 ms.
 
 mod clock;
 mod crew;

@@ -1,4 +1,4 @@
-//! What a worker shows while it runs: its own cache line, written by it alone.
+//! Live values of a worker while it runs: a cache line of its own, which only it writes.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-/// Totals of one worker, readable from any thread: its operations since it was told to forget
-/// earlier ones, and what its thread has cost since it was started.
+/// Totals of one worker, readable from any thread: its operations since the last reset, and the
+/// cost of its thread since it was started.
 #[derive(Debug, Default)]
 pub struct Live {
     counters: CachePadded<Counters>,
@@ -22,21 +22,21 @@ struct Counters {
     involuntary: AtomicU64,
 }
 
-/// What a thread cost: CPU in microseconds, and context switches.
+/// Cost of a thread: CPU in microseconds, and context switches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadCost {
     pub cpu_user: u64,
     pub cpu_system: u64,
     pub voluntary_switches: u64,
     pub involuntary_switches: u64,
-    /// Bytes that the thread caused to be read from storage, and bytes that it gave to write(2) and
-    /// its like; not in [`Live::cost`].
+    /// Bytes that the thread read from storage, and bytes that it passed to write(2) and its like;
+    /// not in [`Live::cost`].
     pub read_bytes: u64,
     pub write_bytes: u64,
 }
 
 impl ThreadCost {
-    /// What was used from `earlier` to this.
+    /// The difference from `earlier` to this.
     pub fn since(&self, earlier: &ThreadCost) -> ThreadCost {
         ThreadCost {
             cpu_user: self.cpu_user.saturating_sub(earlier.cpu_user),
@@ -71,7 +71,7 @@ impl Live {
         self.counters.operations.load(Ordering::Relaxed)
     }
 
-    /// Cost of the worker's thread as of some milliseconds ago, or of the end of its last run.
+    /// Cost of the worker's thread some milliseconds ago, or at the end of its last run.
     pub fn cost(&self) -> ThreadCost {
         let counters = &self.counters;
         ThreadCost {
@@ -99,7 +99,7 @@ impl Live {
     }
 }
 
-/// What the calling thread cost, with what it wrote.
+/// Cost of the calling thread, including its writes.
 pub(crate) fn thread_cost() -> ThreadCost {
     ThreadCost { write_bytes: written().unwrap_or(0), ..thread_usage() }
 }
@@ -122,12 +122,12 @@ fn thread_usage() -> ThreadCost {
 }
 
 thread_local! {
-    /// The calling thread's own, for as long as it lives.
+    /// The calling thread's own, for its lifetime.
     static IO: Option<File> = File::open("/proc/thread-self/io").ok();
 }
 
-/// What the calling thread gave to write(2) and its like. Not `ru_oublock`, which counts whole
-/// folios of the page cache when a byte of them becomes dirty.
+/// Bytes that the calling thread passed to write(2) and its like. Not `ru_oublock`, which counts
+/// whole folios of the page cache when a byte of them becomes dirty.
 fn written() -> Option<u64> {
     let mut text = [0; 256];
     let length = IO.with(|io| io.as_ref()?.read_at(&mut text, 0).ok())?;

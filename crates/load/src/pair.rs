@@ -8,11 +8,11 @@ use crossbeam_utils::CachePadded;
 
 use crate::halt::Halt;
 
-/// How many operations one side may be ahead of the other. The original's queues hold eight
+/// How many operations one worker may be ahead of the other. The original's queues hold eight
 /// statements, and one more is being executed.
 const WINDOW: u64 = 9;
 
-/// How often a waiting side looks whether the run was abandoned.
+/// How often a waiting worker checks whether the run was abandoned.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,8 +21,8 @@ pub enum Side {
     Delete = 1,
 }
 
-/// Counts what each side has done. Neither gets further than [`WINDOW`] ahead, so a slow side slows
-/// the other, and the number of rows stays as it is.
+/// Counts the operations of each side. Neither gets further than [`WINDOW`] ahead, so a slow side
+/// slows the other, and the number of rows stays constant.
 #[derive(Debug, Default)]
 pub struct Pair {
     done: [CachePadded<AtomicU64>; 2],
@@ -46,7 +46,7 @@ impl Pair {
         self.waiting.fetch_sub(1, Ordering::SeqCst);
     }
 
-    /// `side` has done one more.
+    /// Records that `side` has done one more.
     pub fn advance(&self, side: Side) {
         self.done[side as usize].fetch_add(1, Ordering::SeqCst);
         if self.waiting.load(Ordering::SeqCst) > 0 {
@@ -78,8 +78,8 @@ mod tests {
                         pair.wait(side, halt);
                         pair.advance(side);
                         let [a, b] = [0, 1].map(|s| pair.done[s].load(Ordering::SeqCst));
-                        // The other side may move between the two loads, so only a lead of this
-                        // side over what it then saw of the other counts.
+                        // The other side may move between the two loads, so only the lead of this
+                        // side over the loaded value counts.
                         let (mine, theirs) = if side == Side::Insert { (a, b) } else { (b, a) };
                         furthest.fetch_max(mine.saturating_sub(theirs), Ordering::SeqCst);
                     }

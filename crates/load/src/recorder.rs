@@ -1,4 +1,4 @@
-//! What a worker records of its operations: histograms and a row for each second.
+//! A worker's records of its operations: histograms and a row for each second.
 
 use hdrhistogram::Histogram;
 
@@ -10,16 +10,16 @@ const SECOND: u64 = 1_000_000_000;
 #[derive(Clone, Debug)]
 pub struct Tally {
     pub operations: u64,
-    /// Rows that the DBMS says were returned or changed.
+    /// Rows that were returned or changed, as the DBMS reports them.
     pub rows: u64,
     pub statements: Statements,
-    /// Operations begun again because the DBMS asked for it.
+    /// Operations retried because the DBMS asked for it.
     pub retries: u64,
     /// From the start of an operation to its end.
     pub service: Histogram<u64>,
     /// From the intended start to the end; only of operations that had one.
     pub response: Histogram<u64>,
-    /// The longest that an operation began after its intended start.
+    /// The longest delay of an operation's start after its intended start.
     pub max_lag: u64,
     /// By the second in which operations ended.
     pub seconds: Vec<SecondTally>,
@@ -93,7 +93,7 @@ impl Recorder {
         }
     }
 
-    /// Closes the seconds that ended before `time`; a stall leaves seconds with nothing in them.
+    /// Closes the seconds that ended before `time`; a stall leaves empty seconds.
     #[cold]
     fn roll(&mut self, time: u64) {
         while time >= self.second_end {
@@ -102,7 +102,7 @@ impl Recorder {
         }
     }
 
-    /// Closes the last second, partial as it is, and gives the tally away.
+    /// Closes the last, partial second and returns the tally.
     pub(crate) fn finish(mut self, time: u64) -> Tally {
         self.roll(time);
         if self.second_end - SECOND < time.max(self.epoch + 1)

@@ -1,5 +1,5 @@
-//! Contenders driven in turn by the same threads, a slice of some milliseconds each, so that
-//! whatever the machine does meanwhile is done to all of them (docs/slices.md).
+//! Drives contenders in turn from the same threads, a slice of some milliseconds each, so that
+//! changes of the machine affect all of them alike (docs/slices.md).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,42 +17,42 @@ use crate::halt::Halt;
 use crate::live::{ThreadCost, thread_cost};
 use crate::worker::Work;
 
-/// How often the user's wish to stop is asked for.
+/// How often cancellation is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a client may take over the operation in hand after the run was abandoned.
+/// How long a client may take for its current operation after the run was abandoned.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// Counters of a contender's server, in whatever units their reader has.
+/// Counters of a contender's server, in the units of their reader.
 pub type Counters = [u64; COUNTERS];
 pub const COUNTERS: usize = 7;
 
 /// Reads the counters of a contender's server at the edges of its slices.
 pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;
 
-/// How long slices are.
+/// The lengths of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
-    /// The measured part of a slice. It ends with the first operation that ends after it.
+    /// The measured part of a slice. It ends with the first operation that ends later.
     pub slice: Duration,
-    /// What comes before, unmeasured: caches fill with what this contender uses.
-    pub head: Duration,
+    /// The unmeasured warm-up before it: caches fill with this contender's data.
+    pub warm_up: Duration,
 }
 
-/// Who is driven when, slice by slice.
+/// The order of contenders, slice by slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Turns {
     /// Contenders, by their places in the work.
     pub order: Vec<usize>,
-    /// What is left of the order when `enough` has passed is left out,
+    /// The rest of the order is skipped after this time,
     pub enough: Duration,
-    /// but not before so many slices have ended,
+    /// but not before this number of slices has ended,
     pub fewest: usize,
-    /// and only after a multiple of so many: then everybody has been as early as late.
+    /// and only after a multiple of this number, so that each contender was early as often as late.
     pub block: usize,
 }
 
 impl Turns {
-    /// All of the order, however long it takes.
+    /// The complete order, without a time limit.
     pub fn all(order: Vec<usize>) -> Turns {
         Turns { fewest: order.len(), order, enough: Duration::MAX, block: 1 }
     }
@@ -62,34 +62,34 @@ impl Turns {
     }
 }
 
-/// What one client did in one slice.
+/// The work of one client in one slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Which contender, by its place in the work.
     pub contender: usize,
     /// When the measured part began, on the monotonic clock in nanoseconds.
     pub began: u64,
-    /// Nanoseconds that the operations took, one after the other.
+    /// Nanoseconds of the operations in sequence.
     pub nanos: u64,
     pub operations: u64,
-    /// Operations of the unmeasured head.
-    pub head_operations: u64,
-    /// Nanoseconds of CPU of the client's thread in the head.
-    pub head_cpu: u64,
+    /// Operations of the unmeasured warm-up.
+    pub warm_up_operations: u64,
+    /// Nanoseconds of CPU of the client's thread in the warm-up.
+    pub warm_up_cpu: u64,
     pub rows: u64,
     pub statements: Statements,
     pub retries: u64,
     /// Nanoseconds of CPU of the client's thread in the measured part.
     pub client_cpu: u64,
-    /// What else the measured part cost the client's thread.
+    /// Other cost of the client's thread in the measured part.
     pub client: ThreadCost,
-    /// What the server's counters grew by; read by the first client only.
+    /// The increase of the server's counters; read by the first client only.
     pub server: Counters,
-    /// Nanoseconds of CPU that reading them took, outside of the measured part.
+    /// Nanoseconds of CPU for reading them, outside the measured part.
     pub reading_cpu: u64,
 }
 
-/// Threads, a client each, that hold a connection to every contender.
+/// Threads, one client each, with a connection to every contender.
 pub struct Relay {
     clients: Vec<Client>,
     reports: Receiver<(usize, Driven)>,
@@ -101,8 +101,8 @@ pub struct Relay {
     failed: Arc<AtomicBool>,
 }
 
-/// What all clients together have done with a contender since the relay was started, readable from
-/// any thread. Written between slices.
+/// The sum over all clients for a contender since the relay was started, readable from any thread.
+/// Written between slices.
 #[derive(Debug, Default)]
 pub struct Driving {
     operations: AtomicU64,
@@ -114,7 +114,7 @@ impl Driving {
         self.operations.load(Ordering::Relaxed)
     }
 
-    /// In measured parts of slices, the clients' seconds added up.
+    /// In measured parts of slices, summed over the clients.
     pub fn client_seconds(&self) -> f64 {
         self.nanos.load(Ordering::Relaxed) as f64 / 1e9
     }
@@ -125,7 +125,7 @@ impl Driving {
     }
 }
 
-/// A client's slices, or an error with the contender that it is of.
+/// A client's slices, or an error with its contender.
 type Driven = Result<Vec<Slice>, (usize, Error)>;
 
 struct Client {
@@ -135,7 +135,7 @@ struct Client {
     id: u32,
 }
 
-/// What a client's thread needs to drive its part.
+/// The data of a client's thread.
 struct DrivenThread {
     /// By contender.
     work: Vec<Box<dyn Work>>,
@@ -180,7 +180,7 @@ impl Relay {
             let sender = sender.clone();
             let name = format!("client-{index}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                // Asked for by the spawner right below.
+                // Received by the spawner right below.
                 let _ = identity.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
                 for (turns, slicing) in inbox {
                     if sender.send((index, driver.drive(&turns, slicing))).is_err() {
@@ -199,13 +199,13 @@ impl Relay {
         self.live.clone()
     }
 
-    /// The clients' threads, for the kernel; to place them on CPUs.
+    /// The kernel's ids of the clients' threads, to place them on CPUs.
     pub fn threads(&self) -> Vec<u32> {
         self.clients.iter().map(|client| client.id).collect()
     }
 
-    /// Drives the contenders in turn and answers each client's slices. `progress` is told some
-    /// times a second how many slices have ended; `cancel` is looked at as often.
+    /// Drives the contenders in turn and returns each client's slices. Several times a second,
+    /// `progress` receives the number of slices that have ended, and `cancel` is checked.
     pub fn run(
         &mut self,
         turns: &Turns,
@@ -279,9 +279,9 @@ fn panicked() -> Error {
 }
 
 impl Slice {
-    /// Nanoseconds of CPU of the client's thread from one slice's begin to the next's.
+    /// Nanoseconds of CPU of the client's thread from the start of one slice to the next.
     pub fn whole_cpu(&self) -> u64 {
-        self.head_cpu + self.client_cpu + self.reading_cpu
+        self.warm_up_cpu + self.client_cpu + self.reading_cpu
     }
 }
 
@@ -294,7 +294,7 @@ impl DrivenThread {
             if self.is_over(|| turns.may_end(ended, began.elapsed())) {
                 break;
             }
-            // A client that unwinds would leave the others waiting for it at the edge.
+            // A client that unwinds would leave the others waiting at the edge.
             let slice = catch_unwind(AssertUnwindSafe(|| self.slice(contender, slicing)));
             match slice.unwrap_or_else(|_| Err(panicked())) {
                 Ok(slice) => {
@@ -313,8 +313,8 @@ impl DrivenThread {
         error.map_or(Ok(slices), Err)
     }
 
-    /// Meets the other clients before a slice. One of them decides between two meetings, so that
-    /// all hear the same and none is left waiting.
+    /// Waits for the other clients before a slice. One of them decides between two barriers, so
+    /// that all get the same answer and none keeps waiting.
     fn is_over(&self, may_end: impl Fn() -> bool) -> bool {
         if self.edge.wait().is_leader() {
             let over = self.failed.load(Ordering::Relaxed) || self.halt.is_abandoned() || may_end();
@@ -327,13 +327,13 @@ impl DrivenThread {
     fn slice(&mut self, contender: usize, slicing: Slicing) -> Result<Slice, Error> {
         let mut slice = Slice { contender, ..Slice::default() };
         let met = thread_cpu();
-        if !slicing.head.is_zero() {
-            let mut head = Slice::default();
-            self.operate(contender, slicing.head, &mut head)?;
-            slice.head_operations = head.operations;
+        if !slicing.warm_up.is_zero() {
+            let mut warm_up = Slice::default();
+            self.operate(contender, slicing.warm_up, &mut warm_up)?;
+            slice.warm_up_operations = warm_up.operations;
         }
         let asked = thread_cpu();
-        slice.head_cpu = asked - met;
+        slice.warm_up_cpu = asked - met;
         let server = self.meter.as_mut().map(|meter| meter(contender));
         let client = thread_cost();
         let cpu = thread_cpu();
@@ -349,7 +349,7 @@ impl DrivenThread {
         Ok(slice)
     }
 
-    /// Operates until the first operation that ends after so long.
+    /// Runs operations until the first one that ends after this time.
     fn operate(
         &mut self,
         contender: usize,

@@ -1,4 +1,4 @@
-//! When the next operation is to start.
+//! The intended start of the next operation.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -6,31 +6,31 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// Start times of a worker's operations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Schedule {
-    /// The next as soon as the last has ended.
+    /// Each operation starts as soon as the one before has ended.
     Closed,
     /// Evenly spaced.
     Uniform { per_second: f64 },
-    /// Exponential gaps; two workers with one seed have the same times. Where the number of
-    /// operations is given, they take just the time that the rate gives them: a step's length is
-    /// not left to chance, only its arrivals are.
+    /// Exponential gaps; two workers with one seed have the same times. If the number of operations
+    /// is given, their total time is exactly that of the rate: only the arrivals in a step are
+    /// random, not its length.
     Poisson { per_second: f64, seed: u64 },
-    /// So many at the start of each second.
+    /// A batch at the start of each second.
     Burst { per_second: u64 },
 }
 
-/// Walks through a schedule. A late operation does not shift those after it: no backlog is dropped.
+/// Iterates over a schedule. A late operation does not shift later ones: no backlog is dropped.
 #[derive(Debug)]
 pub(crate) struct Timetable {
     schedule: Schedule,
     next: u64,
-    /// Seconds of the last arrival, before they are stretched.
+    /// Seconds of the last arrival, before stretching.
     time: f64,
     stretch: f64,
     random: Option<Xoshiro256PlusPlus>,
 }
 
 impl Timetable {
-    /// `operations` is how many there will be, where that is known.
+    /// `operations` is their total number, where it is known.
     pub(crate) fn new(schedule: Schedule, operations: Option<u64>) -> Self {
         let mut timetable = Timetable { schedule, next: 0, time: 0.0, stretch: 1.0, random: None };
         if let Schedule::Poisson { per_second, seed } = schedule {

@@ -1,4 +1,4 @@
-//! The loop that performs operations: when to start, when to end, what to record.
+//! The loop that performs operations: when to start and to end, and what to record.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,18 +12,18 @@ use crate::live::Live;
 use crate::recorder::{Recorder, Tally};
 use crate::schedule::{Schedule, Timetable};
 
-/// How often a worker says what it has cost so far: a small part of the second in which others
-/// look, and a system call too rare to count.
+/// How often a worker publishes its cost: often within the second of a reading, and rarely enough
+/// for the system call not to matter.
 const PUBLISH: u64 = 10_000_000;
 
 /// One connection's operations, one after the other.
 pub trait Work: Send {
-    /// Makes the next operation ready; not part of its measured time. May wait for a partner, and
-    /// then returns early once `halt` says that the run is abandoned.
+    /// Prepares the next operation, outside its measured time. May wait for a partner, and then
+    /// returns early once `halt` says that the run is abandoned.
     fn make(&mut self, halt: &Halt) -> Result<(), Error>;
 
-    /// Performs the operation that was made ready and answers what it did. Called again for the
-    /// same operation after an error of [`Class::Retry`].
+    /// Performs the prepared operation and returns its effect. Called again for the same operation
+    /// after an error of [`Class::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
     /// Ends an execution that blocks.
@@ -34,16 +34,16 @@ pub trait Work: Send {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Until {
     Operations(u64),
-    /// At the first operation that ends after so long.
+    /// At the first operation that ends after this time.
     Elapsed(Duration),
-    /// When all workers that are not told this have ended.
+    /// When all workers without this order have ended.
     LeadersDone,
 }
 
 pub(crate) struct Worker {
     work: Box<dyn Work>,
     live: Arc<Live>,
-    /// Begun with the first run.
+    /// Created at the first run.
     recorder: Option<Recorder>,
 }
 
@@ -52,8 +52,8 @@ impl Worker {
         Worker { work, live, recorder: None }
     }
 
-    /// Runs until told to end and answers when it did. `epoch` is when the run begins for all
-    /// workers.
+    /// Runs until the order ends it, and returns when it ended. `epoch` is the start of the run for
+    /// all workers.
     pub(crate) fn run(
         &mut self,
         schedule: Schedule,
@@ -81,7 +81,7 @@ impl Worker {
             let intended = timetable.next().map(|offset| epoch + offset);
             let done = recorder.tally.operations - before;
             if done >= limit || ended >= deadline || (follows && halt.are_leaders_done()) {
-                // The last operation's share of the time belongs to the run.
+                // The whole time of the last operation belongs to the run.
                 if let Some(intended) = intended {
                     sleep_until(intended.min(deadline), halt);
                     ended = now();
@@ -117,7 +117,7 @@ impl Worker {
         Ok(ended)
     }
 
-    /// Drops what was recorded so far.
+    /// Discards all records so far.
     pub(crate) fn forget(&mut self) {
         self.recorder = None;
         self.live.set_operations(0);

@@ -64,7 +64,7 @@ fn relay(clients: usize, contenders: usize, fails_after: u64) -> (Relay, Log) {
 }
 
 const SLICING: Slicing =
-    Slicing { slice: Duration::from_millis(3), head: Duration::from_millis(1) };
+    Slicing { slice: Duration::from_millis(3), warm_up: Duration::from_millis(1) };
 
 #[test]
 fn slices_come_in_the_order_asked_for() {
@@ -84,7 +84,7 @@ fn slices_come_in_the_order_asked_for() {
         let switches = slice.client.voluntary_switches;
         assert!(switches >= slice.operations / 2, "each operation sleeps: {slice:?}");
         assert!(slice.reading_cpu > 0, "what the readings cost is known");
-        assert!(slice.head_cpu > 0, "so is what the client did before the measured part");
+        assert!(slice.warm_up_cpu > 0, "so is what the client did before the measured part");
         let known = slice.client_cpu + slice.reading_cpu;
         assert!(slice.whole_cpu() > known, "and it is in what the client used as a whole");
     }

@@ -1,4 +1,4 @@
-//! Real processes for tests: a shell that does what a test says and ends with all below it.
+//! Real processes for tests: a shell that runs a test's script and ends with all its descendants.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::process::CommandExt;
@@ -6,8 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
-/// A command that runs in a process of its own until it has read so many ticks of user time in its
-/// own statistics.
+/// A command that runs in a process of its own until its own statistics show `ticks` of user time.
 pub(crate) fn burn(ticks: u64) -> String {
     let user = "read -r all < /proc/self/stat; set -- $all; [ ${14} -lt";
     format!("sh -c 'while {user} {ticks} ]; do for i in 1 2 3 4 5 6 7 8 9; do :; done; done'")
@@ -34,7 +33,7 @@ impl Script {
         procfs::process::Process::new(self.pid() as i32).unwrap().stat().unwrap().state == 'S'
     }
 
-    /// Lets a script that waits in `read` go on.
+    /// Lets a script that waits in `read` continue.
     pub(crate) fn go(&self) {
         self.child.stdin.as_ref().unwrap().write_all(b"\n").unwrap();
     }
@@ -51,7 +50,7 @@ impl Script {
         crate::host::ticks_to_micros(stat.utime + stat.stime)
     }
 
-    /// The next line that the script prints; only one may be under way.
+    /// The next line that the script prints; only one may be pending.
     pub(crate) fn line(&mut self) -> String {
         let mut line = String::new();
         BufReader::new(self.child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -62,7 +61,7 @@ impl Script {
 impl Drop for Script {
     fn drop(&mut self) {
         let group = Pid::from_raw(self.child.id() as i32).unwrap();
-        // Where all have ended already there is no group.
+        // If all have ended already, there is no group.
         let _ = kill_process_group(group, Signal::KILL);
         let _ = self.child.wait();
     }

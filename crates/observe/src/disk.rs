@@ -1,4 +1,4 @@
-//! The disks that files lie on, as /sys has them.
+//! The disks that files are on, from /sys.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,9 +6,10 @@ use std::path::{Path, PathBuf};
 
 use crate::file_fact::{FileFact, Shown, file_facts};
 
-/// Of a disk's directory: Documentation/ABI/stable/sysfs-block of the kernel for the queue. A
-/// virtual disk has no model, but a driver; virtio_blk calls every disk rotational. Names such as
-/// sda are no facts: they are dealt out anew when the machine starts.
+/// Facts in a disk's directory; for the queue, see the kernel's
+/// Documentation/ABI/stable/sysfs-block. A virtual disk has a driver but no model; virtio_blk
+/// reports every disk as rotational. Names such as sda are not facts: they may change with each
+/// boot.
 const FACTS: [FileFact; 4] = [
     FileFact { name: "disk", file: "device/model", shown: Shown::Verbatim },
     FileFact { name: "disk", file: "device/uevent", shown: Shown::After("DRIVER=") },
@@ -20,8 +21,8 @@ const FACTS: [FileFact; 4] = [
     },
 ];
 
-/// Facts of the disks that a path lies on. Some filesystems, such as btrfs, have a device number
-/// that is no disk's: they name their device as the source of the mount.
+/// Facts of the disks that a path is on. Some filesystems, such as btrfs, have a device number of
+/// no disk: for them, the device is the source of the mount.
 pub(crate) fn disk_facts(path: &Path, source: Option<&str>) -> Vec<(&'static str, String)> {
     let of_source = || {
         let source = source.filter(|source| source.starts_with('/'))?;
@@ -31,7 +32,7 @@ pub(crate) fn disk_facts(path: &Path, source: Option<&str>) -> Vec<(&'static str
     device.map_or(Vec::new(), |device| told(&disks(&device)))
 }
 
-/// The directory of the block device that a path lies on.
+/// The directory of the block device that a path is on.
 fn device_of(path: &Path) -> Option<PathBuf> {
     numbered(rustix::fs::stat(path).ok()?.st_dev)
 }
@@ -41,20 +42,20 @@ fn numbered(number: u64) -> Option<PathBuf> {
     fs::canonicalize(format!("/sys/dev/block/{major}:{minor}")).ok()
 }
 
-/// Partitions are directories in that of their disk.
+/// A partition's directory is in that of its disk.
 fn whole(device: PathBuf) -> PathBuf {
     let disk = device.parent().filter(|_| device.join("partition").is_file());
     disk.map(Path::to_path_buf).unwrap_or(device)
 }
 
-/// Major and minor of the disk that a path lies on, itself or in a partition.
+/// Major and minor of the disk that a path is on, directly or in a partition.
 pub(crate) fn disk_number(path: &Path) -> Option<(i32, i32)> {
     let number = fs::read_to_string(whole(device_of(path)?).join("dev")).ok()?;
     let (major, minor) = number.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
-/// What is below a device: of a logical volume or RAID the disks that it is made of.
+/// The disks below a device: of a logical volume or RAID, its parts.
 fn disks(device: &Path) -> Vec<PathBuf> {
     let disk = whole(device.to_path_buf());
     let parts = fs::read_dir(disk.join("slaves")).into_iter().flatten().flatten();
@@ -63,8 +64,8 @@ fn disks(device: &Path) -> Vec<PathBuf> {
     if below.is_empty() { vec![disk] } else { below }
 }
 
-/// Each fact once for all disks, with all values that it has, in the same order whatever the
-/// disks'.
+/// Each fact once for all disks, with all its values, in an order that does not depend on the
+/// disks.
 fn told(disks: &[PathBuf]) -> Vec<(&'static str, String)> {
     let mut all: Vec<(&'static str, BTreeSet<String>)> = Vec::new();
     for (name, value) in disks.iter().flat_map(|disk| file_facts(disk, &FACTS)) {

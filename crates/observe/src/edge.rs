@@ -1,10 +1,10 @@
 //! Readings cheap enough for slices of some milliseconds: CPU, run-queue wait and switches of a
-//! server, and the requests of the block device below its data, from files that stay open. The
-//! device has no owner, but while one server is driven, what statements wait for is its: reads and
-//! flushes. Pages that are written back later may be anybody's.
+//! server, and the requests of the block device below its data, from files that stay open. All
+//! processes share the device, but while one server is driven, the requests that statements wait
+//! for are its own: reads and flushes. Pages that are written back later may belong to any server.
 //!
-//! A reading of a group and four threads costs 1.2 us, and each thread more 0.2 us, on a 2-core VM;
-//! one of everything, as each second has it, 180 us with four processes:
+//! A reading of a group and four threads costs 1.2 us on a 2-core VM, and 0.2 us for each further
+//! thread. The full reading of each second costs 180 us with four processes:
 //! `cargo test -p rqps-observe -- --ignored --nocapture cost`. With an idle Postgres the latter is
 //! 0.7 ms, and 4 ms with the sizes of the files below its data directory: 0.4 % of a core.
 
@@ -23,12 +23,12 @@ pub struct Edge {
     pub cpu: u64,
     /// Nanoseconds that threads were runnable but had no CPU.
     pub run_queue_wait: u64,
-    /// How often a thread was put on a CPU: one for each switch, voluntary or not.
+    /// How often a thread was scheduled on a CPU: once for each switch, voluntary or not.
     pub switches: u64,
-    /// Of the block device: requests that read, and what they read.
+    /// Of the block device: read requests, and the bytes they read.
     pub reads: u64,
     pub read_bytes: u64,
-    /// Flushes of the device's cache, and the microseconds that they took, counted in milliseconds.
+    /// Flushes of the device's cache, and their microseconds, counted in milliseconds.
     pub flushes: u64,
     pub flush_time: u64,
 }
@@ -37,13 +37,13 @@ pub struct Edge {
 #[derive(Debug)]
 pub struct EdgeReader {
     group: Option<GroupCpu>,
-    /// The group's CPU as of the last reading.
+    /// The group's CPU at the last reading.
     group_cpu: u64,
     threads: Vec<Thread>,
     requests: Option<Requests>,
 }
 
-/// The statistics of a block device, and of the disk that it is a part of, if it is.
+/// The statistics of a block device and, if it is a partition, of its disk.
 #[derive(Debug)]
 struct Requests {
     device: File,
@@ -53,7 +53,7 @@ struct Requests {
 #[derive(Debug)]
 struct Thread {
     schedstat: File,
-    /// As of the last reading, which is all there is of a thread that has ended.
+    /// At the last reading, which remains the value of a thread that has ended.
     seen: Scheduled,
 }
 
@@ -66,9 +66,9 @@ struct Scheduled {
 }
 
 impl EdgeReader {
-    /// A reader of the server with that root process, where it has processes of its own, and of the
-    /// device that `data` lies on. CPU is the group's, or else that of the threads alone. Threads
-    /// are those that live now, so connections come first.
+    /// A reader of the server with that root process, if it has processes of its own, and of the
+    /// device that `data` is on. CPU is the group's or, without a group, that of the threads.
+    /// Threads are those that exist now, so connections must be made first.
     pub fn new(
         root: Option<u32>,
         group: Option<&Group>,
@@ -90,7 +90,7 @@ impl EdgeReader {
         Ok(EdgeReader { group, group_cpu: 0, threads, requests })
     }
 
-    /// Whether there is a device to be read.
+    /// Whether there is a device to read.
     pub fn has_device(&self) -> bool {
         self.requests.is_some()
     }
@@ -104,7 +104,7 @@ impl EdgeReader {
             sum.switches += thread.seen.switches;
         }
         if let Some(group) = &self.group {
-            // A group that is gone counts no more.
+            // A removed group has no counters; the last reading stays.
             self.group_cpu = group.read_total().unwrap_or(self.group_cpu);
             sum.cpu = self.group_cpu;
         }
@@ -128,14 +128,14 @@ impl Thread {
 const FIELDS: usize = 17;
 
 impl Requests {
-    /// Kernels before 5.5 have fewer fields, and are not looked at.
+    /// Kernels before 5.5 have fewer fields and are not supported.
     fn of(device: Device) -> Option<Requests> {
         let (file, disk) = (device.statistics().ok()?, device.disk_statistics());
         let requests = Requests { device: file, disk: disk.transpose().ok()? };
         numbers::<FIELDS>(requests.flushing()).map(|_| requests)
     }
 
-    /// What counts flushes.
+    /// The statistics that count flushes.
     fn flushing(&self) -> &File {
         self.disk.as_ref().unwrap_or(&self.device)
     }
@@ -153,7 +153,7 @@ impl Requests {
     }
 }
 
-/// The first numbers of a small file; none if it has fewer.
+/// The first numbers in a small file; none if it has fewer.
 fn numbers<const N: usize>(file: &File) -> Option<[u64; N]> {
     let mut bytes = [0; 256];
     let length = file.read_at(&mut bytes, 0).ok()?;
@@ -167,7 +167,7 @@ fn numbers<const N: usize>(file: &File) -> Option<[u64; N]> {
 }
 
 impl Edge {
-    /// What was used from `earlier` to this.
+    /// The difference from `earlier` to this.
     pub fn since(&self, earlier: &Edge) -> Edge {
         Edge {
             cpu: self.cpu.saturating_sub(earlier.cpu),
@@ -216,7 +216,7 @@ mod tests {
         let mut reader = EdgeReader::new(Some(waiting.pid()), None, None).unwrap();
         let before = reader.read();
         for _ in 0..50 {
-            // A line that is there before it asks costs it no switch.
+            // A line that is there before the read costs no switch.
             while !waiting.is_asleep() {
                 std::thread::yield_now();
             }
@@ -242,7 +242,7 @@ mod tests {
         assert!(after.cpu >= before.cpu && after.switches >= before.switches);
     }
 
-    /// Microseconds of CPU of this thread for each of so many calls.
+    /// Microseconds of CPU of this thread per call.
     fn cpu_per_call<T>(calls: u32, mut call: impl FnMut() -> T) -> f64 {
         let cpu = || {
             let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
@@ -253,7 +253,8 @@ mod tests {
         (cpu() - begun) / f64::from(calls)
     }
 
-    /// Of the cheapest of some batches: what a hypervisor takes from a thread counts as its CPU.
+    /// Of the cheapest of several batches, since time that a hypervisor takes counts as the
+    /// thread's CPU.
     fn least_cpu_per_call<T>(batches: u32, calls: u32, mut call: impl FnMut() -> T) -> f64 {
         (0..batches).map(|_| cpu_per_call(calls, &mut call)).fold(f64::INFINITY, f64::min)
     }
@@ -276,7 +277,7 @@ mod tests {
         assert!(after.flushes >= before.flushes && after.read_bytes >= before.read_bytes);
     }
 
-    /// What is stated above, with room for a slow machine and a build without optimisation.
+    /// The costs stated above, with room for a slow machine and an unoptimised build.
     #[test]
     fn readings_take_little_cpu() {
         let mut script = Script::new("for i in 1 2 3; do sleep 60 & done; echo up; wait");

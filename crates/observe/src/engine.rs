@@ -1,16 +1,16 @@
-//! What a DBMS counts itself, under the names that it gives its counters.
+//! Counters of a DBMS, under its own names.
 
 use std::collections::BTreeMap;
 
 use crate::meaning::Meaning;
 use crate::metric::Kind;
 
-/// A counter or gauge of a DBMS. Its unit is the DBMS's.
+/// A counter or gauge of a DBMS, in the unit of the DBMS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EngineValue {
     pub kind: Kind,
     pub value: u64,
-    /// What it stands for, where that is known of a run that was read.
+    /// Its meaning, where the run has it.
     pub meaning: Option<Meaning>,
 }
 
@@ -23,7 +23,7 @@ impl EngineReading {
         self.read(name).map(|read| read.value)
     }
 
-    /// The same with its kind.
+    /// A value with its kind.
     pub fn read(&self, name: &str) -> Option<EngineValue> {
         self.0.get(name).copied()
     }
@@ -32,24 +32,24 @@ impl EngineReading {
         self.0.insert(name.into(), EngineValue { kind, value, meaning: None });
     }
 
-    /// Says what they stand for.
+    /// Sets the meanings of counters.
     pub fn mean(&mut self, meaning: impl Fn(&str) -> Option<Meaning>) {
         self.0.iter_mut().for_each(|(name, read)| read.meaning = meaning(name));
     }
 
-    /// The first that stands for this.
+    /// The first with this meaning.
     pub fn meant(&self, meaning: Meaning) -> Option<u64> {
         self.0.values().find(|read| read.meaning == Some(meaning)).map(|read| read.value)
     }
 
-    /// In the order of the names.
+    /// Ordered by name.
     pub fn iter(&self) -> impl Iterator<Item = (&str, EngineValue)> + '_ {
         self.0.iter().map(|(name, read)| (name.as_str(), *read))
     }
 
-    /// The window from `earlier` to this reading: differences of the counters, the last value of
-    /// the gauges. A counter that was missing at the first edge came into being within the window,
-    /// as those of a table that was created in it.
+    /// The window from `earlier` to this reading: differences of counters, and the last value of
+    /// gauges. A counter that was missing at the first edge was created within the window, such as
+    /// those of a new table.
     pub fn since(&self, earlier: &EngineReading) -> EngineReading {
         let difference = |(name, read): (&str, EngineValue)| {
             let value = match read.kind {

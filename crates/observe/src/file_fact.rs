@@ -1,30 +1,30 @@
-//! Facts that a small file of the kernel tells each.
+//! Facts that are read from small files of the kernel, one each.
 
 use std::fs;
 use std::path::Path;
 
 pub(crate) struct FileFact {
     pub(crate) name: &'static str,
-    /// Below the root that the facts are read from.
+    /// Its path below the root.
     pub(crate) file: &'static str,
     pub(crate) shown: Shown,
 }
 
-/// What of a file's text is the fact.
+/// Which part of a file's text is the fact.
 #[derive(Clone, Copy)]
 pub(crate) enum Shown {
     Verbatim,
     /// The word in brackets of `always [madvise] never`.
     Chosen,
-    /// How many there are in a list such as `0-1,4`.
+    /// The number of elements in a list such as `0-1,4`.
     Counted,
-    /// The word that a number stands for; the first is that of 0.
+    /// The word for a number; the first is that of 0.
     Words(&'static [&'static str]),
-    /// The rest of the line that begins so.
+    /// The rest of the line with this beginning.
     After(&'static str),
 }
 
-/// The facts that can be told, by name; of several files for one name the first that is there.
+/// The facts that can be read, by name; of several files for one name, the first that exists.
 pub(crate) fn file_facts(root: &Path, facts: &[FileFact]) -> Vec<(&'static str, String)> {
     let mut told: Vec<(&'static str, String)> = Vec::new();
     for fact in facts {

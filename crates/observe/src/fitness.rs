@@ -1,4 +1,4 @@
-//! Is this machine fit to measure on?
+//! Findings on whether this machine is fit to measure on.
 
 use std::path::Path;
 use std::time::Duration;
@@ -15,14 +15,14 @@ use crate::metric::{Metric, Reading};
 pub struct Finding {
     pub subject: String,
     pub value: String,
-    /// What is wrong with it and what to do, where something is.
+    /// What is wrong and what to do; none if it is fine.
     pub warning: Option<String>,
 }
 
-/// Below this, a run of the default size may fill the disk.
+/// With fewer bytes free, a run of the default size may fill the disk.
 const FREE_DISK: u64 = 5 << 30;
 
-/// Looks at the machine for `time`, and at the filesystem that data directories will lie on.
+/// Examines the machine for `time`, and the filesystem that data directories will be on.
 pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
     let mut before = Reading::default();
     read_host(&mut before);
@@ -40,9 +40,9 @@ pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
             &window,
             Metric::HostCpuBusy,
             time,
-            Limits::RUN.foreign_percent,
-            "foreign CPU",
-            "other programs are at work: stop them",
+            Limits::RUN.other_percent,
+            "CPU of other processes",
+            "other processes use the CPUs: stop them",
         ),
         share(
             &window,
@@ -50,7 +50,7 @@ pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
             time,
             Limits::RUN.steal_percent,
             "steal",
-            "the hypervisor gives this machine's CPUs to others: expect wide intervals",
+            "the hypervisor takes CPU time from this machine: expect wide intervals",
         ),
         swap(),
         free_disk(data),
@@ -68,7 +68,7 @@ fn warning(subject: &str, value: &str) -> Option<String> {
             "data would lie in memory: set RQPS_HOME to a directory on a disk"
         }
         "transparent huge pages" if value == "always" => {
-            "memory is merged in the background: set transparent huge pages to madvise"
+            "the kernel merges pages in the background: set transparent huge pages to madvise"
         }
         _ => return None,
     };
@@ -95,12 +95,12 @@ fn share(
 fn swap() -> Option<Finding> {
     let memory = Meminfo::current().ok()?;
     let used = memory.swap_total.saturating_sub(memory.swap_free);
-    let warning = (used > 0).then(|| "memory is being swapped: stop what fills it".to_string());
+    let warning = (used > 0).then(|| "memory has been swapped out: stop what fills it".to_string());
     let value = format!("{} MiB", used >> 20);
     Some(Finding { subject: "swap in use".to_string(), value, warning })
 }
 
-/// Bytes that may still be written to the filesystem of a path; none if it cannot be told.
+/// Free bytes in the filesystem of a path; none if unknown.
 pub fn free_bytes(path: &Path) -> Option<u64> {
     let stat = rustix::fs::statvfs(path).ok()?;
     Some(stat.f_bavail * stat.f_frsize)
@@ -135,7 +135,7 @@ mod tests {
         let busy = |micros| {
             let window = Reading::from_iter([(Metric::HostCpuBusy, micros)]);
             let time = Duration::from_secs(1);
-            share(&window, Metric::HostCpuBusy, time, 5.0, "foreign CPU", "stop them").unwrap()
+            share(&window, Metric::HostCpuBusy, time, 5.0, "others' CPU", "stop them").unwrap()
         };
         assert_eq!(busy(0).warning, None);
         let all_of_one = busy(1_000_000);

@@ -1,55 +1,55 @@
-//! Whether a run was measured on a machine that did nothing else: pure functions of its readings.
+//! Guards: whether the machine did nothing else during a run. Pure functions of its readings.
 
 use std::time::{Duration, Instant, SystemTime};
 
-use crate::canary::Usual;
 use crate::metric::{Metric, Reading};
+use crate::reference_loop::Usual;
 
-/// Shares of all CPUs, in percent, of which others may have so much.
+/// Shares of all CPUs, in percent, that may be used elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Programs other than server and client.
-    pub foreign_percent: f64,
-    /// To whom the hypervisor gives CPUs.
+    /// By processes other than server and client.
+    pub other_percent: f64,
+    /// By other machines of the hypervisor.
     pub steal_percent: f64,
 }
 
 impl Limits {
-    /// Of a whole run, which has its weather for itself.
-    pub const RUN: Limits = Limits { foreign_percent: 5.0, steal_percent: 1.0 };
-    /// Of slices. What others do in a cycle they do to everybody, so that the interval tells how
-    /// much it matters, unless hardly anything is left (docs/verdicts.md).
-    pub const SLICES: Limits = Limits { foreign_percent: 40.0, steal_percent: 10.0 };
+    /// For a whole run, which no other arm shares conditions with.
+    pub const RUN: Limits = Limits { other_percent: 5.0, steal_percent: 1.0 };
+    /// For slices. Load in a cycle affects every arm, so the interval shows how much it matters,
+    /// unless hardly any CPU is left (docs/verdicts.md).
+    pub const SLICES: Limits = Limits { other_percent: 40.0, steal_percent: 10.0 };
 }
 
 /// In microseconds: the CPU time of a host is counted in hundredths of a second (USER_HZ, proc(5)).
 const TICK: u64 = 10_000;
-/// How far the wall clock may go apart from the monotonic one: more than slewing it does.
+/// How far the wall clock may diverge from the monotonic one: more than slewing moves it.
 const CLOCK_JUMP: Duration = Duration::from_millis(50);
 /// Slewing moves the wall clock by at most 500 parts per million.
 const CLOCK_SLEW: f64 = 500e-6;
-/// How often two clocks are looked at for an instant of both: a thread may stand still in between.
+/// How often both clocks are read for one instant, since a thread may stall in between.
 const LOOKS: usize = 10;
 
-/// What is known of how a run went.
+/// The readings of a run.
 #[derive(Clone, Debug)]
 pub struct Conduct<'a> {
     /// The window that was measured.
     pub window: &'a Reading,
-    /// Its length by the monotonic clock, and by the wall clock where it was looked at; it runs
-    /// backwards where that was set back.
+    /// Its length by the monotonic clock, and by the wall clock where that was read; the latter is
+    /// negative where the wall clock was set back.
     pub seconds: f64,
     pub wall_seconds: Option<f64>,
     /// CPUs of the host.
     pub cpus: u32,
-    /// What others may have of them.
+    /// How much of them may be used elsewhere.
     pub limits: Limits,
-    pub canary: Option<Around>,
-    /// The rate that was reached and the one that was to be reached, where there was one.
+    pub reference_loop: Option<Around>,
+    /// The rate that was reached and the target rate, where it was missed.
     pub missed_rate: Option<(f64, f64)>,
 }
 
-/// The canary before and after a run, and what is usual.
+/// The reference loop before and after a run, and its usual time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Around {
     pub before: Duration,
@@ -67,15 +67,15 @@ impl Clocks {
         Clocks::closest(std::array::from_fn(|_| look()))
     }
 
-    /// Of looks at the wall clock, each between two at the monotonic one, that with the least time
-    /// between those two.
+    /// Of several readings of the wall clock, each between two of the monotonic one, the reading
+    /// with the least time between those two.
     fn closest(looks: [(Instant, SystemTime, Instant); LOOKS]) -> Clocks {
         let closest = looks.into_iter().min_by_key(|(before, _, after)| *after - *before);
         let (before, wall, _) = closest.expect("there are some looks");
         Clocks(before, wall)
     }
 
-    /// Seconds that the wall clock has gone since, more than the monotonic one.
+    /// Seconds by which the wall clock has advanced more than the monotonic one since.
     pub fn jump(&self) -> f64 {
         let now = Clocks::now();
         let wall = match now.1.duration_since(self.1) {
@@ -86,69 +86,70 @@ impl Clocks {
     }
 }
 
-/// Why a run must not be counted.
+/// Why a run is discarded.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum GuardFailure {
-    #[error("other programs used {used:.1} % of the CPUs (at most {most} %)")]
+    #[error("other processes used {used:.1} % of the CPUs (limit {most} %)")]
     ForeignCpu { used: f64, most: f64 },
-    #[error("the hypervisor gave {stolen:.1} % of the CPUs to others (at most {most} %)")]
+    #[error("the hypervisor took {stolen:.1} % of the CPUs (limit {most} %)")]
     Steal { stolen: f64, most: f64 },
-    #[error("a fixed piece of work took {off:+.1} % against its usual time (at most {most:.1} %)")]
-    Canary { off: f64, most: f64 },
-    #[error("inserts reached {reached:.0} of the {wanted:.0} rows per second that were promised")]
+    #[error("the reference loop was off its usual time by {off:+.1} % (limit {most:.1} %)")]
+    ReferenceLoop { off: f64, most: f64 },
+    #[error("inserts reached {reached:.0} rows per second, below the target of {wanted:.0}")]
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
 }
 
 impl GuardFailure {
-    /// Whether it was the machine, which may be better next time, and not what is measured.
+    /// Whether the machine is the cause, which may change by the next attempt, and not the
+    /// contender.
     pub fn is_of_the_machine(&self) -> bool {
         !matches!(self, GuardFailure::Rate { .. })
     }
 }
 
 /// CPU microseconds of the host in a window that were neither the server's nor the client's. None
-/// without the server's, as when it runs elsewhere. Ticks of the host and exact times of the
-/// server may differ by a little, which is not below none.
-pub fn foreign_cpu(window: &Reading) -> Option<u64> {
+/// where the server's are unknown, as when it runs elsewhere. Ticks of the host and exact times of
+/// the server differ slightly, so the result is at least 0.
+pub fn other_cpu(window: &Reading) -> Option<u64> {
     let busy = window.get(Metric::HostCpuBusy)?;
     let server = window.sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem])?;
     let client = window.sum(&[Metric::ClientCpuUser, Metric::ClientCpuSystem]).unwrap_or(0);
     Some(busy.saturating_sub(server + client))
 }
 
-/// All that speaks against a run; nothing if it counts.
+/// All guards that discard a run; empty if it counts.
 pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
     let share = |micros: u64| 100.0 * micros as f64 / (run.seconds * 1e6 * f64::from(run.cpus));
-    // One tick of each CPU may belong to the time before or after.
+    // One tick of each CPU may belong to the time before or after the window.
     let ticks = TICK * u64::from(run.cpus);
     let beyond = |micros: Option<u64>, most: f64| {
         micros.filter(|micros| share(micros.saturating_sub(ticks)) > most).map(share)
     };
     let jump = run.wall_seconds.map(|wall| wall - run.seconds);
     let may_jump = CLOCK_JUMP.as_secs_f64() + run.seconds * CLOCK_SLEW;
-    let Limits { foreign_percent, steal_percent } = run.limits;
+    let Limits { other_percent, steal_percent } = run.limits;
     let checks = [
-        beyond(foreign_cpu(run.window), foreign_percent)
-            .map(|used| GuardFailure::ForeignCpu { used, most: foreign_percent }),
+        beyond(other_cpu(run.window), other_percent)
+            .map(|used| GuardFailure::ForeignCpu { used, most: other_percent }),
         beyond(run.window.get(Metric::HostCpuSteal), steal_percent)
             .map(|stolen| GuardFailure::Steal { stolen, most: steal_percent }),
-        run.canary.and_then(canary_off),
+        run.reference_loop.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
     ];
     checks.into_iter().flatten().collect()
 }
 
-/// The canary that is farthest from what is usual, if that is too far.
+/// The reference loop that is farthest from its usual time, if too far.
 fn canary_off(Around { before, after, usual }: Around) -> Option<GuardFailure> {
     let worst = [before, after]
         .map(|time| usual.off(time))
         .into_iter()
         .max_by(|left, right| left.abs().total_cmp(&right.abs()))?;
     let most = usual.most_percent;
-    (worst.abs() > most).then_some(GuardFailure::Canary { off: worst, most })
+    (worst.abs() > most).then_some(GuardFailure::ReferenceLoop { off: worst, most })
 }
 
 #[cfg(test)]
@@ -175,7 +176,7 @@ mod tests {
             wall_seconds: Some(10.001),
             cpus: 2,
             limits: Limits::RUN,
-            canary: Some(Around {
+            reference_loop: Some(Around {
                 before: time,
                 after: time,
                 usual: Usual { median: time, most_percent: 3.0 },
@@ -187,7 +188,7 @@ mod tests {
     #[test]
     fn a_run_on_a_quiet_machine_counts() {
         assert_eq!(guards(&good(&window())), []);
-        assert_eq!(foreign_cpu(&window()), Some(500_000));
+        assert_eq!(other_cpu(&window()), Some(500_000));
     }
 
     #[test]
@@ -197,7 +198,7 @@ mod tests {
         assert_eq!(guards(&good(&busy)), [GuardFailure::ForeignCpu { used: 23.0, most: 5.0 }]);
         assert_eq!(
             GuardFailure::ForeignCpu { used: 23.0, most: 5.0 }.to_string(),
-            "other programs used 23.0 % of the CPUs (at most 5 %)"
+            "other processes used 23.0 % of the CPUs (limit 5 %)"
         );
         let mut stolen = window();
         stolen.set(Metric::HostCpuSteal, 400_000);
@@ -236,9 +237,13 @@ mod tests {
         let window = window();
         for (after, spoils) in [(308, false), (310, true), (290, true)] {
             let mut run = good(&window);
-            run.canary.as_mut().unwrap().after = Duration::from_millis(after);
+            run.reference_loop.as_mut().unwrap().after = Duration::from_millis(after);
             let failures = guards(&run);
-            assert_eq!(matches!(failures[..], [GuardFailure::Canary { .. }]), spoils, "{after} ms");
+            assert_eq!(
+                matches!(failures[..], [GuardFailure::ReferenceLoop { .. }]),
+                spoils,
+                "{after} ms"
+            );
         }
     }
 
@@ -254,7 +259,7 @@ mod tests {
         assert_eq!(
             said,
             [
-                "inserts reached 927 of the 1000 rows per second that were promised",
+                "inserts reached 927 rows per second, below the target of 1000",
                 "the wall clock jumped by -1.000 s",
             ]
         );
@@ -286,7 +291,7 @@ mod tests {
     #[test]
     fn without_a_server_here_others_cannot_be_told_apart() {
         let host = Reading::from_iter([(Metric::HostCpuBusy, 20_000_000)]);
-        assert_eq!(foreign_cpu(&host), None);
+        assert_eq!(other_cpu(&host), None);
         assert_eq!(guards(&good(&host)), []);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) fn read_host(reading: &mut Reading) {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Device {
     own: Number,
-    /// Of the disk that it is a partition of: the kernel counts flushes of whole disks alone
+    /// The disk that it is a partition of, since the kernel counts flushes of whole disks only
     /// (Documentation/admin-guide/iostats.rst).
     disk: Number,
 }
@@ -50,11 +50,11 @@ pub(crate) struct Device {
 /// Major and minor.
 type Number = (i32, i32);
 
-/// /proc/diskstats counts in sectors of this size, whatever the device's own.
+/// /proc/diskstats counts in sectors of this size, independent of the device's own.
 pub(crate) const SECTOR: u64 = 512;
 
 impl Device {
-    /// The device that a file lies on; some filesystems have none.
+    /// The device that a file is on; some filesystems have none.
     pub(crate) fn of(path: &Path) -> Option<Device> {
         let number = rustix::fs::stat(path).ok()?.st_dev;
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -63,12 +63,12 @@ impl Device {
         Some(Device { own, disk: disk_number(path).unwrap_or(own) })
     }
 
-    /// The file of its counters: one line, where /proc/diskstats has all devices.
+    /// The file with its counters in one line; /proc/diskstats has all devices.
     pub(crate) fn statistics(self) -> io::Result<File> {
         statistics(self.own)
     }
 
-    /// The same of its disk, where it is a part of one.
+    /// The same for its disk, if it is a partition.
     pub(crate) fn disk_statistics(self) -> Option<io::Result<File>> {
         (self.disk != self.own).then(|| statistics(self.disk))
     }

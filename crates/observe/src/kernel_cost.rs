@@ -1,31 +1,31 @@
-//! What the kernel takes for what a client and its server ask of it with each statement. Machines
-//! that have the same processor and kernel by name can differ severalfold in it, and comparisons of
-//! short statements with it.
+//! Times of kernel operations that a client and its server need for each statement. Machines with
+//! the same processor and kernel by name can differ severalfold in them, and so can comparisons of
+//! short statements.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType};
 
-/// Each is done so often in a row, so that reading the clock is no part of it …
+/// Calls in a row, so that reading the clock does not matter …
 const IN_A_ROW: u32 = 1_000;
-/// … and this many times, the fastest of which was disturbed least.
+/// … and repetitions, of which the fastest was disturbed least.
 const TIMES: u32 = 11;
 /// Bytes of a message: about those of a point query.
 const MESSAGE: usize = 64;
 
-/// Times of the calling thread, as far as nobody disturbed it.
+/// Times of the calling thread when undisturbed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelCost {
-    /// Of a system call that does nothing: `getppid`.
+    /// A system call that does nothing: `getppid`.
     pub system_call: Duration,
-    /// Of 64 bytes that are sent through a Unix socket and received by the same thread, so that
-    /// nobody is woken: two system calls and what they do.
+    /// 64 bytes sent through a Unix socket and received by the same thread, so that no thread is
+    /// woken: two system calls with their work.
     pub message: Duration,
 }
 
 impl KernelCost {
-    /// Measures it, which takes some ten milliseconds. None where a process may have no socket.
+    /// Measures both in about ten milliseconds. None where a process may have no socket.
     pub fn measure() -> Option<KernelCost> {
         let (here, there) = rustix::net::socketpair(
             AddressFamily::UNIX,

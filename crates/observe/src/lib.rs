@@ -1,7 +1,6 @@
-//! What work costs: counters of the operating system, read at the edges of a window and once a
-//! second, and what of the machine can be held still meanwhile. Knows nothing of workloads.
+//! The cost of work: counters of the operating system, read at the edges of a window and once a
+//! second, and control of the machine meanwhile (groups, CPUs, locks). Knows nothing of workloads.
 
-mod canary;
 mod cgroup;
 #[cfg(test)]
 mod child;
@@ -21,14 +20,14 @@ mod observer;
 mod placement;
 mod process_tree;
 mod profile;
+mod reference_loop;
 mod symbol;
 
-pub use canary::{Canaries, Canary, Usual};
 pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
 pub use fitness::{Finding, examine, free_bytes};
-pub use guards::{Around, Clocks, Conduct, GuardFailure, Limits, foreign_cpu, guards};
+pub use guards::{Around, Clocks, Conduct, GuardFailure, Limits, guards, other_cpu};
 pub use kernel_cost::KernelCost;
 pub use lock::{LockError, SessionLock};
 pub use machine::{available_memory, cpus, machine_facts};
@@ -38,3 +37,4 @@ pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, has_thread, pin_thread, pin_threads, pin_tree};
 pub use process_tree::descendants;
 pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
+pub use reference_loop::{ReferenceLoop, ReferenceLoops, Usual};

@@ -1,4 +1,4 @@
-//! One measuring session on a host at a time: two would measure each other.
+//! One measuring session on a host at a time, since two would measure each other.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -8,30 +8,30 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
 use rustix::io::Errno;
 
-/// Where locks of the host lie, of whichever user.
+/// The folder for locks of the host, shared by all users.
 const LOCKS: &str = "/run/lock";
 
 #[derive(Debug, thiserror::Error)]
 pub enum LockError {
-    #[error("another session is measuring on this machine ({holder}); wait for it, or end it")]
+    #[error("another session is measuring on this machine ({holder}). Wait for it, or end it")]
     Held { holder: String },
     #[error("cannot lock '{}': {source}", path.display())]
     File { path: PathBuf, source: io::Error },
 }
 
-/// Held for as long as the value lives. The kernel lets go of it if the process is killed.
+/// Held until dropped. The kernel releases it if the process is killed.
 #[derive(Debug)]
 pub struct SessionLock {
     _file: File,
 }
 
 impl SessionLock {
-    /// Where the lock of this host lies. Every user can take it and everybody may make it, so that
-    /// nothing is ever written into it, and no link is followed.
+    /// The path of this host's lock. Every user can create and take it, so nothing is ever written
+    /// to it, and no link is followed.
     pub fn host_path() -> PathBuf {
         const NAME: &str = "rqps-session.lock";
         let locks = Path::new(LOCKS);
-        // Some systems let only root make files there.
+        // Some systems let only root create files there.
         let is_ours = locks.join(NAME).is_file() || access(locks, Access::WRITE_OK).is_ok();
         let folder = if is_ours { locks.into() } else { std::env::temp_dir() };
         folder.join(NAME)
@@ -48,14 +48,14 @@ impl SessionLock {
     }
 }
 
-/// The file stays when the lock goes, so that nobody locks one that was just removed.
+/// The file stays when the lock is released, so that no process locks a removed file.
 fn open(path: &Path) -> io::Result<File> {
     let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits() as i32;
     let there = || OpenOptions::new().read(true).custom_flags(flags).open(path);
     let made = || {
         let mut options = OpenOptions::new();
         let new = options.write(true).create_new(true).open(path)?;
-        // Other users read it to lock it.
+        // Other users open it for reading to lock it.
         new.set_permissions(Permissions::from_mode(0o644))
     };
     let file = match there() {
@@ -68,29 +68,29 @@ fn open(path: &Path) -> io::Result<File> {
     };
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::other("it is no regular file; remove it")),
+        false => Err(io::Error::other("it is not a regular file. Remove it")),
     }
 }
 
-/// Who holds a lock, as the kernel tells it (proc_locks(5)): `1: FLOCK ADVISORY WRITE 77 fe:01:1234
+/// The holder of a lock, from the kernel (proc_locks(5)): `1: FLOCK ADVISORY WRITE 77 fe:01:1234
 /// 0 EOF`.
 fn holder(file: &File) -> String {
-    let unknown = || "a process that cannot be seen from here".to_string();
+    let unknown = || "a process that is not visible from here".to_string();
     let Ok(inode) = file.metadata().map(|found| found.ino()) else { return unknown() };
-    // While others come and go, one line of the table may be passed over.
+    // While other locks change, a reading may skip a line of the table.
     let pid = (0..5).find_map(|_| {
         let locks = fs::read_to_string("/proc/locks").ok()?;
         locks.lines().find_map(|line| holder_in(line, inode))
     });
     let Some(pid) = pid else { return unknown() };
     let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-    // The program and its verb: what follows may be anything.
+    // The program and its verb only, since arguments may contain anything.
     let words = command.split(|byte| *byte == 0).take(2).map(String::from_utf8_lossy);
     let words = words.map(|word| word.rsplit('/').next().unwrap_or_default().to_string());
     format!("process {pid}: {}", words.collect::<Vec<_>>().join(" "))
 }
 
-/// The process of a line, if that is about a file; 0 is one that cannot be seen from here.
+/// The process of a line about this file; 0 is one that is not visible from here.
 fn holder_in(line: &str, inode: u64) -> Option<u32> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let file = fields.get(5)?.rsplit(':').next()?.parse();
@@ -113,7 +113,7 @@ mod tests {
         let error = SessionLock::take(&path).unwrap_err().to_string();
         assert!(error.contains(&format!("(process {}: ", std::process::id())), "{error}");
         drop(first);
-        // Until it has become another program, a child of another test holds the first's file, too.
+        // Until its exec, a child of another test holds the file of the first, too.
         let deadline = Instant::now() + Duration::from_secs(100);
         while let Err(LockError::Held { .. }) = SessionLock::take(&path) {
             assert!(Instant::now() < deadline);
@@ -153,6 +153,6 @@ mod tests {
         let fifo = rustix::fs::FileType::Fifo;
         rustix::fs::mknodat(rustix::fs::CWD, &path, fifo, rustix::fs::Mode::RUSR, 0).unwrap();
         let error = SessionLock::take(&path).unwrap_err().to_string();
-        assert!(error.contains("no regular file"), "{error}");
+        assert!(error.contains("not a regular file"), "{error}");
     }
 }

@@ -1,4 +1,4 @@
-//! Facts of the machine that a result must be read with.
+//! Facts of the machine that belong to a result.
 
 use std::fs;
 use std::path::Path;
@@ -47,9 +47,8 @@ const FILES: [FileFact; 8] = [
     FileFact { name: "swappiness", file: "proc/sys/vm/swappiness", shown: Shown::Verbatim },
 ];
 
-/// Facts by name, in the order in which they are shown. What cannot be told is left out, and so is
-/// what changes by itself, such as free memory: a stored base is refused on a machine with other
-/// facts.
+/// Facts by name, in display order. Unknown facts are omitted, and so are values that change by
+/// themselves, such as free memory: a stored baseline is rejected on a machine with other facts.
 pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
     let mount = mount(data);
     let general = [
@@ -76,8 +75,8 @@ pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)
 }
 
-/// Bytes that programs can have without the machine swapping (/proc/meminfo, MemAvailable), or what
-/// rqps and its servers are limited to.
+/// Bytes that programs can allocate without swapping (/proc/meminfo, MemAvailable), or the limit of
+/// rqps and its servers.
 pub fn available_memory() -> Option<u64> {
     let available = Meminfo::current().ok()?.mem_available?;
     Some(memory_limit().map_or(available, |limit| limit.min(available)))
@@ -109,9 +108,8 @@ fn hypervisor() -> Option<String> {
     flagged.then(|| product.map_or("yes".to_string(), |name| name.trim().to_string()))
 }
 
-/// What the kernel does about flaws of the CPU that it has, each in its words: its files are in
-/// ABI/testing/sysfs-devices-system-cpu (vulnerabilities). Some of it makes each system call
-/// dearer.
+/// The kernel's mitigations of CPU flaws, in its words: the files are described in
+/// ABI/testing/sysfs-devices-system-cpu (vulnerabilities). Some make each system call cost more.
 fn mitigations(root: &Path) -> Option<String> {
     let files = fs::read_dir(root.join("sys/devices/system/cpu/vulnerabilities")).ok()?;
     let told = |file: fs::DirEntry| {
@@ -125,7 +123,7 @@ fn mitigations(root: &Path) -> Option<String> {
     Some(if told.is_empty() { "none needed".to_string() } else { told.join("; ") })
 }
 
-/// The mount that a path lies on: the longest mount point that leads to it.
+/// The mount that a path is on: that of the longest mount point above it.
 fn mount(path: &Path) -> Option<MountEntry> {
     let mounts = procfs::mounts().ok()?;
     let leads = mounts.into_iter().filter(|mount| path.starts_with(&mount.fs_file));
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(mitigations(root.path()).as_deref(), Some(told));
     }
 
-    /// By which a stored base is compared: see [`machine_facts`].
+    /// A stored baseline is compared by these: see [`machine_facts`].
     #[test]
     fn each_fact_is_told_once() {
         let facts = machine_facts(Path::new("/tmp"));

@@ -1,4 +1,4 @@
-//! What counters of a DBMS stand for, whatever it calls them: what looks for causes asks by this.
+//! Meanings of counters of a DBMS, independent of their names: the diagnosis asks by meaning.
 
 use serde::{Deserialize, Serialize};
 
@@ -28,29 +28,30 @@ meanings! {
     LogFlushes "log_flushes";
     /// Pages that checkpoints wrote.
     CheckpointPages "checkpoint_pages";
-    /// Pages that were written to make room or to get ready for a checkpoint, where the DBMS
-    /// spreads those over time.
+    /// Pages that were written to make room or to prepare a checkpoint, where the DBMS spreads
+    /// checkpoints over time.
     FlushedPages "flushed_pages";
-    /// Pages that others than checkpoints wrote, or all of them where the DBMS does not tell.
+    /// Pages that were not written by checkpoints, or all pages where the DBMS does not separate
+    /// them.
     PagesWritten "pages_written";
-    /// Pages that were written a second time, against torn pages.
+    /// Pages that were written a second time to protect against torn pages.
     DoubleWrites "double_writes";
-    /// Bytes of all files that the DBMS wrote, as it counts them itself.
+    /// Bytes that the DBMS wrote to all files, by its own count.
     BytesWritten "bytes_written";
     CheckpointsTimed "checkpoints_timed";
-    /// Checkpoints that came early, since so much log was written.
+    /// Checkpoints that came early because of the amount of log.
     CheckpointsRequested "checkpoints_requested";
     /// Pages or blocks that were found in the cache of the DBMS.
     CacheHits "cache_hits";
-    /// Lookups that a Bloom filter spared.
+    /// Lookups that a Bloom filter avoided.
     BloomFilterHits "bloom_filter_hits";
     CompactionBytesWritten "compaction_bytes_written";
     CompactionBytesRead "compaction_bytes_read";
-    /// Tables whose vacuum by the server itself has ended.
+    /// Tables that autovacuum has finished.
     TablesVacuumed "tables_vacuumed";
     /// Old row versions that vacuum or purge has not removed yet.
     RowVersionsLeft "row_versions_left";
-    /// How often, or for how long, the DBMS held back what writes.
+    /// How often, or for how long, the DBMS stalled writes.
     WriterWaits "writer_waits";
 }
 
@@ -63,7 +64,7 @@ impl Meaning {
 /// Counters of a DBMS with a meaning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CounterMeaning {
-    /// What their names end with, in whatever case: one counter, or that of each table.
+    /// The end of their names, in any case: one counter, or one for each table.
     pub ends: String,
     pub meaning: Meaning,
 }

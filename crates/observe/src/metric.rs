@@ -1,11 +1,11 @@
-//! The vocabulary of what is observed: one row per metric, with its unit and its source.
+//! The metrics: one row each, with its unit and its source.
 
 use std::collections::BTreeMap;
 
 /// How a metric is read from two readings at the edges of a window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows; a window has the difference.
+    /// Only increases; a window has the difference.
     Counter,
     /// Has a value at any time; a window has the last one.
     Gauge,
@@ -25,7 +25,7 @@ impl Kind {
 
 macro_rules! metrics {
     ($($(#[$doc:meta])* $variant:ident $name:literal $kind:ident $unit:literal $source:literal;)*) => {
-        /// Something that is read at the edges of a window and once a second.
+        /// A value that is read at the edges of a window and once a second.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Metric { $($(#[$doc])* $variant,)* }
 
@@ -45,7 +45,7 @@ macro_rules! metrics {
                 match self { $(Metric::$variant => $unit,)* }
             }
 
-            /// Where the number comes from: a kernel file, a call, or the DBMS.
+            /// The source of the number: a kernel file, a call, or the DBMS.
             pub fn source(self) -> &'static str {
                 match self { $(Metric::$variant => $source,)* }
             }
@@ -59,8 +59,8 @@ metrics! {
     ClientCpuSystem "client_cpu_system" Counter "us" "getrusage(RUSAGE_THREAD) of each worker";
     ClientVoluntarySwitches "client_voluntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
     ClientInvoluntarySwitches "client_involuntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
-    /// CPU of the server's processes, those that have ended included. For a DBMS inside the
-    /// client: of the worker threads, client work included.
+    /// CPU of the server's processes, including those that have ended. For a DBMS inside the
+    /// client: of the worker threads, including client work.
     ServerCpuUser "server_cpu_user" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";
     ServerCpuSystem "server_cpu_system" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";
     ServerVoluntarySwitches "server_voluntary_switches" Counter "switches" "/proc/PID/task/*/status";
@@ -71,7 +71,7 @@ metrics! {
     ServerBlockIoWait "server_block_io_wait" Counter "us" "/proc/PID/task/*/stat: delayacct_blkio_ticks, where kernel.task_delayacct is on";
     ServerMinorFaults "server_minor_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
     ServerMajorFaults "server_major_faults" Counter "faults" "/proc/PID/stat of the server's process tree, with reaped children";
-    /// What the server's processes caused to be read from storage, and what they gave to write(2)
+    /// Bytes that the server's processes read from storage, and bytes that they passed to write(2)
     /// and its like. Not `write_bytes`: where the page cache has folios of more than a page, it
     /// counts a whole folio, of up to 2 MiB, when a byte of it becomes dirty (mm/page-writeback.c:
     /// folio_account_dirtied).
@@ -86,7 +86,7 @@ metrics! {
     PressureCpu "pressure_cpu" Counter "us" "/proc/pressure/cpu: some";
     PressureIo "pressure_io" Counter "us" "/proc/pressure/io: some";
     PressureMemory "pressure_memory" Counter "us" "/proc/pressure/memory: some";
-    /// The block device under the data directory, whoever used it.
+    /// The block device under the data directory, used by any process.
     DeviceReads "device_reads" Counter "requests" "/proc/diskstats";
     DeviceReadBytes "device_read_bytes" Counter "bytes" "/proc/diskstats";
     DeviceWrites "device_writes" Counter "requests" "/proc/diskstats";
@@ -94,8 +94,8 @@ metrics! {
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
     /// Time that flushes took, summed; counted in milliseconds.
     DeviceFlushTime "device_flush_time" Counter "us" "/proc/diskstats";
-    /// The benchmark's tables with their indexes: of a step as the DBMS tells it, of a second as
-    /// the files of the database have it.
+    /// The benchmark's tables with their indexes: for a step, from the DBMS; for a second, from the
+    /// sizes of the database's files.
     DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";
     /// Write-ahead, redo, undo and binary logs in the data directory, at the end of a step.
     LogBytes "log_bytes" Gauge "bytes" "sizes of the files in the data directory";
@@ -104,7 +104,7 @@ metrics! {
 }
 
 impl Metric {
-    /// Of the machine, whoever used it.
+    /// Whether it is about the whole machine, with all processes.
     pub fn is_of_host(self) -> bool {
         let begins = |start: &&str| self.name().starts_with(*start);
         ["host_", "pressure_", "device_"].iter().any(begins)
@@ -132,13 +132,13 @@ impl Reading {
         self.0.iter().map(|(metric, value)| (*metric, *value))
     }
 
-    /// The sum of those of `metrics` that were read; none if none was.
+    /// The sum of those of `metrics` that were read; none if none was read.
     pub fn sum(&self, metrics: &[Metric]) -> Option<u64> {
         metrics.iter().filter_map(|metric| self.get(*metric)).reduce(|sum, value| sum + value)
     }
 
-    /// The window from `earlier` to this reading: differences of the counters, the last value of
-    /// the gauges. A metric that was missing at either edge is missing from the window.
+    /// The window from `earlier` to this reading: differences of counters, and the last value of
+    /// gauges. A metric that was missing at either edge is missing from the window.
     pub fn since(&self, earlier: &Reading) -> Reading {
         let mut window = Reading::default();
         for (metric, value) in self.iter() {

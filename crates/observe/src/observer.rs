@@ -1,4 +1,4 @@
-//! One reading of everything that can be observed of a server and its host.
+//! One reading of all metrics of a server and its host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use crate::process_tree::ProcessTree;
 #[derive(Debug)]
 pub struct Observer {
     server: Option<ProcessTree>,
-    /// Of the server, exact; without one the process tree has to do.
+    /// The server's exact CPU time; without a group, the process tree is read.
     cpu: Option<GroupCpu>,
-    /// The group, where the observer has made it.
+    /// The group, if the observer created it.
     group: Option<Group>,
     data: Option<PathBuf>,
-    /// The files of the database alone.
+    /// The files of the database only.
     database: Option<PathBuf>,
     device: Option<Device>,
 }
@@ -31,9 +31,10 @@ impl Observer {
         Observer { server, cpu: None, group: None, data, database, device }
     }
 
-    /// Makes a control group around the server, where that is allowed, and takes its CPU time from
-    /// that: exact, and whole even if one of its processes ends during a reading. The server leaves
-    /// the group when the observer is dropped. For a server that is in no other group of ours.
+    /// Creates a control group around the server, where that is allowed, and takes its CPU time
+    /// from there: exact, and complete even if one of its processes ends during a reading. The
+    /// server leaves the group when the observer is dropped. For a server in no other group of
+    /// rqps.
     pub fn in_own_group(mut self) -> Self {
         let root = self.server.as_ref().map(ProcessTree::root);
         self.group = root.and_then(|root| Group::around(root, "server"));
@@ -47,7 +48,7 @@ impl Observer {
         Ok(self)
     }
 
-    /// Counters as they stand now.
+    /// Reads all counters now.
     pub fn read(&mut self) -> Reading {
         let mut reading = Reading::default();
         read_host(&mut reading);
@@ -58,7 +59,7 @@ impl Observer {
             server.read(&mut reading);
         }
         if let Some(cpu) = &mut self.cpu {
-            // A group that is gone counts no more; /proc counts from another beginning.
+            // A removed group has no counters, and /proc counts from another start.
             let (user, system) = cpu.read().unwrap_or(cpu.last());
             reading.set(Metric::ServerCpuUser, user / 1_000);
             reading.set(Metric::ServerCpuSystem, system / 1_000);
@@ -74,13 +75,13 @@ impl Observer {
     }
 }
 
-/// The sizes of all files below a directory. Files may come and go meanwhile.
+/// The sizes of all files below a directory, which may change meanwhile.
 pub fn bytes_below(directory: &Path) -> u64 {
     Sizes::below(directory, None).all
 }
 
-/// Bytes of the files below a directory, and of those of them that are a part of it. A database has
-/// hundreds of files, which is most of what a reading costs: each is looked at once.
+/// Bytes of the files below a directory, and of the files in one part of it. A database has
+/// hundreds of files, most of the cost of a reading, so each is read once.
 #[derive(Debug, Default)]
 struct Sizes {
     all: u64,
@@ -139,7 +140,8 @@ mod tests {
         let least = micros();
         let cpu = observer.read().sum(&[Metric::ServerCpuUser, Metric::ServerCpuSystem]).unwrap();
         let most = micros();
-        // User and system are rounded down each. Ticks of /proc would be 0 us or ten thousands.
+        // User and system are rounded down each. Ticks of /proc would be 0 or tens of thousands of
+        // us.
         assert!(least > 1 && (least - 1..=most).contains(&cpu), "{least} <= {cpu} <= {most} us");
     }
 

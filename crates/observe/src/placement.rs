@@ -1,5 +1,5 @@
-//! Which CPUs a thread or a server may run on. With one client, server and client on two CPUs pay
-//! for waking each other up: where they run moves rates more than most changes of the DBMS.
+//! Which CPUs a thread or a server may run on. With one client, server and client on two CPUs have
+//! to wake each other: their placement changes rates more than most changes of the DBMS.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -11,7 +11,7 @@ use rustix::process::Pid;
 
 use crate::process_tree::descendants;
 
-/// Threads may be born while the others are placed; so often all are looked at again.
+/// How often all threads are listed again, since threads may be created during the placement.
 const PASSES: u32 = 10;
 
 /// CPUs that this thread may use, in order.
@@ -19,7 +19,7 @@ pub fn allowed_cpus() -> io::Result<Vec<usize>> {
     Ok(numbers(&sched_getaffinity(None)?))
 }
 
-/// Threads that have been placed, and where they ran before; they are set back when it is dropped.
+/// Threads that were placed, and their CPUs before; dropping it restores these.
 #[derive(Debug)]
 pub struct Placement {
     cpus: Vec<usize>,
@@ -33,7 +33,7 @@ pub fn pin_thread(cpus: &[usize]) -> io::Result<Placement> {
     Ok(placement)
 }
 
-/// Places these threads, those of them that there are.
+/// Places these threads, as far as they exist.
 pub fn pin_threads(threads: &[u32], cpus: &[usize]) -> io::Result<Placement> {
     let mut placement = Placement::on(cpus);
     for tid in threads {
@@ -42,7 +42,7 @@ pub fn pin_threads(threads: &[u32], cpus: &[usize]) -> io::Result<Placement> {
     Ok(placement)
 }
 
-/// Places all threads of a process and of all below it; those born later follow their parents.
+/// Places all threads of a process and its descendants; later ones inherit from their parents.
 pub fn pin_tree(root: u32, cpus: &[usize]) -> io::Result<Placement> {
     let mut placement = Placement::on(cpus);
     let wanted = set(cpus);
@@ -60,7 +60,7 @@ pub fn pin_tree(root: u32, cpus: &[usize]) -> io::Result<Placement> {
     Ok(placement)
 }
 
-/// Whether a process or one below it has this thread.
+/// Whether a process or a descendant has this thread.
 pub fn has_thread(root: u32, thread: u32) -> bool {
     threads(root).contains(&(thread as i32))
 }
@@ -85,7 +85,7 @@ impl Placement {
         self.before.len()
     }
 
-    /// Whether the thread was there to be placed.
+    /// Places a thread; returns whether it existed.
     fn place(&mut self, tid: i32, wanted: &CpuSet) -> io::Result<bool> {
         let pid = Pid::from_raw(tid);
         let placed = sched_getaffinity(pid).and_then(|before| {
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
     use crate::child::Script;
 
-    /// As the kernel tells it.
+    /// From the kernel.
     fn cpus_of(path: &str) -> String {
         let status = std::fs::read_to_string(path).unwrap();
         let line = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));

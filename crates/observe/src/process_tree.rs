@@ -1,4 +1,4 @@
-//! The server's processes: everything below its root, those that have ended included.
+//! The server's processes: everything below its root, including those that have ended.
 
 use std::collections::HashMap;
 use std::fs;
@@ -9,24 +9,24 @@ use procfs::process::{Process, Stat};
 use crate::host::ticks_to_micros;
 use crate::metric::{Metric, Reading};
 
-/// How often a reading is begun again because a process ended in the middle of it.
+/// How often a reading is repeated because a process ended during it.
 const ATTEMPTS: u32 = 5;
 
 /// Follows a process and its descendants.
 #[derive(Debug)]
 pub(crate) struct ProcessTree {
     root: i32,
-    /// What the processes have used so far, as far as it was seen: never counts down.
+    /// The observed use of the processes so far, which never decreases.
     used: Used,
-    /// Counters that end with their thread, as last seen of each, so that the sums do not shrink
-    /// when one ends. What it did after the last look is lost.
+    /// The last values of counters that vanish with their thread, so that sums do not decrease when
+    /// one ends. Its use after the last reading is lost.
     threads: HashMap<(i32, u64), ThreadSeen>,
     /// The kernel counts waits for block devices.
     counts_block_io: bool,
 }
 
-/// What a process hands to its parent when it is reaped: sums over the tree are whole, but for
-/// processes that end during the reading.
+/// Counters that a process passes to its parent when it is reaped: sums over the tree are complete,
+/// except for processes that end during the reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Used {
     user_ticks: u64,
@@ -35,7 +35,7 @@ struct Used {
     major_faults: u64,
     read_bytes: u64,
     written_bytes: u64,
-    /// There are processes whose IO the kernel does not show us.
+    /// The kernel hides the IO of some processes from rqps.
     hides_io: bool,
 }
 
@@ -59,7 +59,7 @@ impl Used {
                 self.read_bytes += io.read_bytes;
                 self.written_bytes += io.wchar;
             }
-            // Other users' need CAP_SYS_PTRACE, which root has not in every container.
+            // Those of other users need CAP_SYS_PTRACE, which root lacks in some containers.
             Err(ProcError::PermissionDenied(_)) => self.hides_io = true,
             Err(_) => {}
         }
@@ -115,10 +115,10 @@ impl ProcessTree {
         }
     }
 
-    /// Takes up what the processes have used; gives those that live and the pages of the largest.
-    /// Parents are read before their children, so that what a process that ends meanwhile has used
-    /// may be missed, until the next reading, but is never counted twice. That one has ended shows
-    /// as a change of what the root has reaped, and the reading is begun again.
+    /// Adds the use of the processes; returns the living ones and the pages of the largest. Parents
+    /// are read before their children, so the use of a process that ends meanwhile may be missed
+    /// until the next reading, but is never counted twice. Such an end changes what the root has
+    /// reaped, and the reading is repeated.
     fn read_processes(&mut self) -> Option<(Vec<Process>, u64)> {
         let root = Process::new(self.root).ok()?;
         let reaped = || root.stat().ok().map(|stat| (stat.cutime, stat.cstime, stat.cminflt));
@@ -204,7 +204,7 @@ mod tests {
             Script::new("while :; do sh -c 'i=0; while [ $i -lt 900 ]; do i=$((i+1)); done'; done");
         let mut tree = ProcessTree::new(script.pid());
         let mut last = read(&mut tree);
-        // CPU time comes in ticks, and on a busy machine the first is late.
+        // CPU time is in ticks, and on a busy machine the first one is late.
         let mut readings = 0;
         while readings < 300 || last.sum(&CPU).unwrap() == 0 {
             readings += 1;
@@ -225,7 +225,7 @@ mod tests {
         let mut script = Script::new(&format!("read go; {write}; read go; sleep 60"));
         let mut tree = ProcessTree::new(script.pid());
         script.go();
-        // The tree looks at the writer while it lives and after it has ended.
+        // The tree is read while the writer lives and after it has ended.
         let mut written = 0;
         while written < 8 << 20 {
             written = read(&mut tree).get(Metric::ServerWriteBytes).unwrap();
@@ -239,8 +239,7 @@ mod tests {
     fn pages_of_a_file_that_is_cached_in_large_folios_count_as_what_was_written() {
         let directory = tempfile::tempdir_in("/var/tmp").unwrap();
         let file = directory.path().join("file").display().to_string();
-        // What is read and written a megabyte at a time is cached in the largest folios that there
-        // are.
+        // Reading and writing a megabyte at a time fills the page cache with the largest folios.
         let page = format!("dd if=/dev/zero of={file} bs=8K count=1 conv=notrunc seek=");
         let mut script = Script::new(&format!(
             "dd if=/dev/zero of={file} bs=1M count=16 2>/dev/null; sync {file}; echo made; read go; \

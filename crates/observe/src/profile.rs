@@ -24,28 +24,28 @@ use tempfile::TempDir;
 use crate::process_tree::descendants;
 use crate::symbol;
 
-/// Samples per second of CPU. Not a round number, so that it keeps no step with anything.
+/// Samples per second of CPU. Not a round number, to avoid sampling in step with periodic work.
 pub const FREQUENCY: u32 = 997;
 /// Bytes of the stack that are copied with a sample.
 const STACK_BYTES: u32 = 16 * 1024;
-/// How long perf may take to attach, to obey or to end.
+/// How long perf may take to attach, to follow an order or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ProfileError {
     #[error(
-        "profiles need the program perf, which is not there: install it (Debian: linux-perf, Ubuntu: \
+        "profiles need perf, which is not installed. Install it (Debian: linux-perf, Ubuntu: \
          linux-tools-generic, Fedora: perf)"
     )]
     NoPerf,
     #[error(
-        "perf may not sample here: kernel.perf_event_paranoid is {paranoid}; run rqps as root, or allow \
-         it with sysctl kernel.perf_event_paranoid=1 (2 for everything but the kernel): {said}"
+        "perf may not sample: kernel.perf_event_paranoid is {paranoid} ({said}). Run rqps as root, or \
+         run sysctl kernel.perf_event_paranoid=1 (2 leaves out the kernel)"
     )]
     Forbidden { paranoid: i32, said: String },
     #[error("perf failed: {0}")]
     Failed(String),
-    #[error("perf took no samples: this machine has no timer that it could use")]
+    #[error("perf took no samples: this machine has no timer that perf can use")]
     NoSamples,
     #[error("cannot {what} '{path}': {source}")]
     File { what: &'static str, path: PathBuf, source: std::io::Error },
@@ -54,20 +54,20 @@ pub enum ProfileError {
 /// What a server's CPU was used for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stacks {
-    /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons as flame
-    /// graphs have it. Functions of the kernel end in `_[k]`; what has no name is the name of its
-    /// file in brackets, or `[kernel]`.
+    /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons as in flame
+    /// graphs. Functions of the kernel end in `_[k]`; one without a name is the name of its file in
+    /// brackets, or `[kernel]`.
     pub nanos: BTreeMap<String, u64>,
     pub samples: u64,
 }
 
-/// The outermost frame of a stack that was longer than what was copied of it.
+/// The outermost frame of a stack that was longer than its copy.
 pub const CUT: &str = "[deeper]";
 
-/// Says what keeps perf from sampling, if anything does: by sampling.
+/// Tests whether perf can sample here, by sampling.
 pub fn probe() -> Result<(), ProfileError> {
     let made = private_folder();
-    let folder = made.map_err(|error| file("make a folder in", &env::temp_dir())(error))?;
+    let folder = made.map_err(|error| file("create a folder in", &env::temp_dir())(error))?;
     let data = folder.path().join("probe.data");
     let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
     let mut record = perf(folder.path())?;
@@ -90,13 +90,13 @@ pub fn probe() -> Result<(), ProfileError> {
     }
 }
 
-/// Whether samples may be taken while the kernel is at work.
+/// Whether perf may sample kernel code.
 pub fn sees_kernel() -> bool {
     rustix::process::geteuid().is_root() || paranoid() <= 1
 }
 
-/// What others may sample than root: 2 leaves the kernel out, 3 and more (Debian, Ubuntu) allow
-/// nothing.
+/// What users other than root may sample: 2 leaves out the kernel, 3 and more (Debian, Ubuntu)
+/// allow nothing.
 fn paranoid() -> i32 {
     let setting = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid");
     setting.ok().and_then(|value| value.trim().parse().ok()).unwrap_or(2)
@@ -106,7 +106,7 @@ fn event() -> &'static str {
     if sees_kernel() { "cpu-clock" } else { "cpu-clock:u" }
 }
 
-/// Nobody's configuration, and no notes in the user's home.
+/// perf without any configuration, and without notes in the user's home.
 fn perf(folder: &Path) -> Result<Command, ProfileError> {
     let path = env::var_os("PATH").unwrap_or_default();
     let program = find("perf", &path).ok_or(ProfileError::NoPerf)?;
@@ -122,10 +122,10 @@ fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> ProfileErr
     move |source| ProfileError::File { what, path, source }
 }
 
-/// `perf` attached to a server. Ends with the value, or with the server.
+/// `perf` attached to a server. Ends when dropped, or with the server.
 pub struct Profiler {
     perf: Child,
-    /// Of this profiler alone: nobody else can enter it.
+    /// A folder that only this profiler's user can enter.
     folder: TempDir,
     data: PathBuf,
     control: Fifo,
@@ -134,18 +134,18 @@ pub struct Profiler {
 
 impl Profiler {
     /// Attaches to all processes below a root and to those that they will start. Nothing is sampled
-    /// yet. The samples go through files in a folder in `directory`, which is gone in the end.
+    /// yet. Samples go to files in a folder in `directory`, which is removed at the end.
     pub fn attach(root: u32, directory: &Path) -> Result<Profiler, ProfileError> {
         let mode = Permissions::from_mode(0o700);
         let made = tempfile::Builder::new().prefix("perf-").permissions(mode).tempdir_in(directory);
-        let folder = made.map_err(file("make a folder in", directory))?;
+        let folder = made.map_err(file("create a folder in", directory))?;
         let data = folder.path().join("perf.data");
         let control = Fifo::make(folder.path().join("perf.control"))?;
         let answers = Fifo::make(folder.path().join("perf.answers"))?;
         let tree = descendants(root as i32);
         let pids: Vec<String> = tree.iter().map(|process| process.pid.to_string()).collect();
         let mut record = perf(folder.path())?;
-        // Build ids would be noted in the user's home.
+        // Build ids would be stored in the user's home.
         record.args(["record", "-q", "-N", "-B", "-e", event(), "-F", &FREQUENCY.to_string()]);
         record.args(["--call-graph", &format!("dwarf,{STACK_BYTES}"), "-p", &pids.join(",")]);
         // Samples begin when told to.
@@ -158,23 +158,23 @@ impl Profiler {
         Ok(profiler)
     }
 
-    /// Samples from now on.
+    /// Starts sampling.
     pub fn start(&mut self) -> Result<(), ProfileError> {
         self.tell("enable")
     }
 
-    /// Samples no more.
+    /// Stops sampling.
     pub fn stop(&mut self) -> Result<(), ProfileError> {
         self.tell("disable")
     }
 
-    /// Ends perf and reads what it saw.
+    /// Ends perf and reads its samples.
     pub fn finish(mut self) -> Result<Stacks, ProfileError> {
         self.interrupt();
         let begun = Instant::now();
         while self.perf.try_wait().is_ok_and(|status| status.is_none()) {
             if begun.elapsed() > PATIENCE {
-                return Err(ProfileError::Failed("it does not end".to_string()));
+                return Err(ProfileError::Failed("it did not end".to_string()));
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -203,23 +203,23 @@ impl Profiler {
                 return Err(refusal(&self.said()));
             }
             if begun.elapsed() > PATIENCE {
-                return Err(ProfileError::Failed(format!("it does not answer to '{order}'")));
+                return Err(ProfileError::Failed(format!("it did not answer '{order}'")));
             }
         }
     }
 
-    /// What an ended perf complained of.
+    /// The errors that perf printed before it ended.
     fn said(&mut self) -> String {
         let mut text = String::new();
         if let Some(stderr) = &mut self.perf.stderr {
-            // What cannot be read is not needed to say that it failed.
+            // The failure is reported even where the text cannot be read.
             let _ = stderr.read_to_string(&mut text);
         }
         text
     }
 
     fn interrupt(&self) {
-        // Reaped only by this value, so the id is its own; one that has ended needs no signal.
+        // Only this value reaps it, so the pid is still its own; an ended process needs no signal.
         if let Some(pid) = Pid::from_raw(self.perf.id() as i32) {
             let _ = kill_process(pid, Signal::INT);
         }
@@ -245,13 +245,13 @@ struct Fifo {
 impl Fifo {
     fn make(path: PathBuf) -> Result<Fifo, ProfileError> {
         let made = mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0);
-        // For both directions, so that opening waits for nobody.
+        // Opened for both directions, so that opening does not block.
         let opened = made
             .map_err(std::io::Error::from)
             .and_then(|()| OpenOptions::new().read(true).write(true).open(&path));
         match opened {
             Ok(file) => Ok(Fifo { path, file }),
-            Err(source) => Err(ProfileError::File { what: "make", path, source }),
+            Err(source) => Err(ProfileError::File { what: "create", path, source }),
         }
     }
 }
@@ -264,7 +264,7 @@ fn succeeded(status: ExitStatus, stderr: &str) -> Result<(), ProfileError> {
     if status.success() { Ok(()) } else { Err(refusal(stderr)) }
 }
 
-/// Why perf ended, in its own words and ours.
+/// Why perf ended, in its words and with a remedy.
 fn refusal(stderr: &str) -> ProfileError {
     let lines: Vec<&str> = stderr.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
     let said = lines.iter().take(3).copied().collect::<Vec<_>>().join(" ");
@@ -276,13 +276,12 @@ fn refusal(stderr: &str) -> ProfileError {
     }
 }
 
-/// Has perf name the functions in a file of samples. What it prints may be more than the memory
-/// holds.
+/// Has perf name the functions in a file of samples. Its output may be larger than the memory.
 fn script(folder: &Path, data: &Path) -> Result<Stacks, ProfileError> {
     let complaints = folder.join("script.stderr");
     let mut script = perf(folder)?;
     script.args(["script", "--no-inline", "-F", "period,ip,sym,dso", "-i"]).arg(data);
-    let stderr = File::create(&complaints).map_err(file("make", &complaints))?;
+    let stderr = File::create(&complaints).map_err(file("create", &complaints))?;
     let started = script.stdout(Stdio::piped()).stderr(stderr).spawn();
     let failed = |error: io::Error| ProfileError::Failed(error.to_string());
     let mut script = started.map_err(failed)?;
@@ -293,15 +292,15 @@ fn script(folder: &Path, data: &Path) -> Result<Stacks, ProfileError> {
 }
 
 impl Stacks {
-    /// From what `perf script -F period,ip,sym,dso` prints: a line with the period, then a line for
-    /// each function, the innermost first, then an empty line. A sample without a stack has all in
-    /// its first line.
+    /// From the output of `perf script -F period,ip,sym,dso`: a line with the period, then a line
+    /// for each function, the innermost first, then an empty line. A sample without a stack has all
+    /// of it in its first line.
     pub fn read(mut printed: impl BufRead) -> io::Result<Stacks> {
         let mut stacks = Stacks::default();
         let mut open: Option<(u64, Vec<String>)> = None;
         let mut bytes = Vec::new();
         while printed.read_until(b'\n', &mut bytes)? > 0 {
-            // Names of functions may be anything.
+            // Names of functions may contain anything.
             let line = String::from_utf8_lossy(&bytes);
             let is_frame = line.starts_with('\t');
             let words = line.trim();
@@ -339,7 +338,7 @@ mod tests {
     use super::*;
     use crate::child::{Script, burn};
 
-    /// What perf printed of Postgres 17.6 and MySQL 8.0.33 on a virtual machine, cut down.
+    /// Shortened output of perf for Postgres 17.6 and MySQL 8.0.33 on a virtual machine.
     const RECORDED: &str = include_str!("recorded/perf-script.txt");
 
     #[test]
@@ -386,12 +385,12 @@ mod tests {
         assert_eq!(text, "perf failed: failed to open x: No space left on device");
     }
 
-    /// Needs perf, and a machine that lets it sample; what is missing is told.
+    /// Needs perf and a machine where it may sample; fails with what is missing.
     #[test]
     fn only_what_is_done_between_start_and_stop_is_sampled() {
         let directory = tempfile::tempdir().unwrap();
         probe().unwrap_or_else(|error| panic!("profiles cannot be tested: {error}"));
-        // What comes to life after perf has attached is sampled as well.
+        // Processes that start after perf has attached are sampled as well.
         let script = Script::new(&format!("read go; {}; read go; {}", burn(30), burn(60)));
         let mut profiler = Profiler::attach(script.pid(), directory.path()).unwrap();
         profiler.start().unwrap();
@@ -407,8 +406,8 @@ mod tests {
         }
         let stacks = profiler.finish().unwrap();
         let seen = stacks.nanos.values().sum::<u64>();
-        // The kernel counts what it did before the first instruction, too, and a machine that
-        // stands still is not sampled meanwhile; all of it would be three times as much.
+        // The kernel also counts its work before the first instruction, and a stalled machine is
+        // not sampled meanwhile; the CPU of the whole script would be three times as much.
         assert!((used / 2..used * 3 / 2).contains(&seen), "{seen} ns seen, {used} used");
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0, "no file is left");
     }

@@ -1,14 +1,14 @@
-//! Names of functions as perf prints them, made alike for builds of different compilers.
+//! Names of functions from perf, normalised for builds of different compilers.
 
 use crate::profile::CUT;
 
-/// Nothing is known but that time went there.
+/// A function of unknown name and file.
 pub(crate) const NAMELESS: &str = "[unknown]";
 
-/// What compilers append to the name of a function of which they made a variant or a part.
+/// Suffixes that compilers append to the name of a variant or part of a function.
 const VARIANTS: [&str; 7] = ["isra", "part", "constprop", "cold", "llvm", "lto_priv", "localalias"];
 
-/// The name of a line `address symbol (file)`. None for what is no function.
+/// The name in a line `address symbol (file)`. None for what is not a function.
 pub(crate) fn name(frame: &str) -> Option<String> {
     let (address, rest) = frame.split_once(' ')?;
     let (symbol, file) = symbol_and_file(rest.trim());
@@ -16,7 +16,7 @@ pub(crate) fn name(frame: &str) -> Option<String> {
     match address {
         // The caller of the first function.
         0 => return None,
-        // What the unwinder answers when the copied stack is at its end.
+        // The unwinder's answer at the end of the copied stack.
         u64::MAX => return Some(CUT.to_string()),
         _ => {}
     }
@@ -42,7 +42,7 @@ fn symbol_and_file(text: &str) -> (&str, &str) {
     }
 }
 
-/// Without what says which variant it is: `f.isra.0`, `f.part.1.cold`, `f [clone .llvm.7]` and
+/// Without the suffixes of variants: `f.isra.0`, `f.part.1.cold`, `f [clone .llvm.7]` and
 /// `f@GLIBC_2.2.5` are all `f`.
 fn plain(symbol: &str) -> String {
     let symbol = symbol.split(" [clone ").next().unwrap_or(symbol);

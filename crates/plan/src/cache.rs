@@ -1,68 +1,68 @@
-//! How much the DBMS caches, by how large the data get.
+//! The size of the DBMS's cache, by the size of the data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::contender::{Build, Contender};
 use crate::quantity::Count;
 
-/// What the DBMS's own cache holds of the data. What it does not hold, the page cache of the
-/// operating system still may.
+/// How much of the data the DBMS's own cache holds. The page cache of the operating system may hold
+/// the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Cache {
-    /// All of them, with room.
+    /// All data, with room.
     Cached,
-    /// A tenth of them.
+    /// A tenth of the data.
     IoBound,
 }
 
-/// What a DBMS needs of its cache, in bytes.
+/// The needs of a DBMS's cache, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct CacheNeed {
-    /// What a row of the Insert Benchmark takes with its four index entries.
+    /// The size of a row of the Insert Benchmark with its four index entries.
     pub row: u64,
-    /// The least that an IO-bound cache may have: with less, what is measured is a cache too small
-    /// for the server's own work.
+    /// The smallest I/O-bound cache: a smaller one would not even hold what the server itself
+    /// needs.
     pub least: u64,
 }
 
 /// Room beside the data, in percent of them: old row versions, pages that are not full.
 const ROOM: u64 = 25;
-/// Who caches everything has no less than what servers have without a config.
+/// The smallest cache for all data, as large as that of a server without a config.
 const LEAST_CACHED_MB: u64 = 128;
 const LEAST_CACHED: u64 = LEAST_CACHED_MB << 20;
-/// The share of the data that an IO-bound cache holds is one in so many.
+/// An I/O-bound cache holds one in this many rows.
 const SHARE: u64 = 10;
-/// What a cache may take of the machine's memory, or of as much as its server may use, in percent:
+/// The largest cache, in percent of the machine's memory or of the memory limit of its server:
 /// the rest is for connections, for sorting and for the operating system.
 const MOST_MEMORY: u64 = 70;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CacheError {
     #[error(
-        "{contender} would need a cache of {needed} MB for {rows} rows, and {MOST_MEMORY} % of the memory \
-         that it may use is {most} MB: up to {fit} rows of all clients together fit (--io-bound \
-         caches a tenth)"
+        "{contender} needs a cache of {needed} MB for {rows} rows, but {MOST_MEMORY} % of the memory that \
+         it may use is {most} MB. Use up to {fit} rows of all clients together, or --io-bound, which \
+         caches a tenth"
     )]
     TooLarge { contender: String, rows: Count, needed: u64, most: u64, fit: Count },
     #[error(
-        "{contender} would need a cache of {LEAST_CACHED_MB} MB even for few rows, and {MOST_MEMORY} % of the \
-         memory that it may use is {most} MB: let it use {enough} MB (--memory), or cache a tenth \
+        "{contender} needs a cache of {LEAST_CACHED_MB} MB even for few rows, but {MOST_MEMORY} % of the \
+         memory that it may use is {most} MB. Let it use {enough} MB (--memory), or cache a tenth \
          (--io-bound)"
     )]
     TooLittleMemory { contender: String, most: u64, enough: u64 },
     #[error(
-        "{rows} rows are too few for {contender} to be IO-bound: a tenth of them is less than the \
-         {smallest} MB that its cache needs; load {least} rows or more, or leave --io-bound away"
+        "{rows} rows are too few for {contender} to be I/O-bound: a tenth of them is less than the \
+         {smallest} MB that its cache needs. Load {least} rows or more, or drop --io-bound"
     )]
     TooSmall { contender: String, rows: Count, smallest: u64, least: Count },
-    #[error("the cache of '{0}' cannot be chosen: it is running already")]
+    #[error("cannot choose the cache of '{0}': it is a remote server. Drop --cached or --io-bound")]
     Running(String),
 }
 
 impl Cache {
-    /// The bytes that a contender's cache should have when its tables grow to so many rows, where
-    /// it may use so many bytes of memory.
+    /// The bytes of a contender's cache for tables of up to `rows` rows, if it may use `memory`
+    /// bytes of memory.
     pub fn bytes(
         self,
         contender: &Contender,
@@ -86,7 +86,7 @@ impl Cache {
                     let (contender, most) = (contender.name(), most >> 20);
                     return Err(CacheError::TooLittleMemory { contender, most, enough });
                 }
-                // Rounded down to what a person would type.
+                // Rounded down to a number that a person would type.
                 let fit = Count((most / (100 + ROOM) * 100 / need.row) / 100_000 * 100_000);
                 let (contender, rows) = (contender.name(), Count(rows));
                 let (needed, most) = (needed >> 20, most >> 20);
@@ -152,7 +152,7 @@ mod tests {
         };
         let error = bytes(96 * mb).unwrap_err();
         let enough =
-            error.split("let it use ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+            error.split("Let it use ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         let enough: u64 = enough.parse().unwrap();
         assert!(bytes(enough * mb).is_ok(), "{error}");
         assert!(bytes((enough - 1) * mb).is_err(), "{error}");
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn what_is_too_small_is_answered_with_what_would_do() {
         let error = bytes(Cache::IoBound, "mysql", 100_000).unwrap_err();
-        let least = error.split("load ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
+        let least = error.split("Load ").nth(1).and_then(|rest| rest.split(' ').next()).unwrap();
         let least: Count = least.parse().unwrap();
         assert!(bytes(Cache::IoBound, "mysql", least.0).is_ok(), "{error}");
         assert!(bytes(Cache::IoBound, "mysql", least.0 - 20_000).is_err(), "{error}");

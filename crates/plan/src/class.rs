@@ -1,9 +1,9 @@
-//! What the statements of a test do.
+//! Classes of tests, by what their statements do.
 
 use std::fmt;
 
-/// What the statements of a test do: tests of a class have much in common, such as their noise and
-/// what can make them slower.
+/// What the statements of a test do. Tests of a class have much in common, such as their noise and
+/// the causes of a slowdown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     Point,
@@ -56,7 +56,7 @@ impl Class {
         }
     }
 
-    /// What its tests are called together: `point queries`.
+    /// The name of its tests in the plural: `point queries`.
     pub fn title(self) -> &'static str {
         match self {
             Class::Point => "point queries",
@@ -83,12 +83,12 @@ impl Class {
         !matches!(self, Class::Point | Class::HotPoint | Class::Range | Class::Scan)
     }
 
-    /// All clients want the same rows.
+    /// All clients use the same rows.
     pub fn is_hot(self) -> bool {
         matches!(self, Class::HotPoint | Class::HotUpdate)
     }
 
-    /// Does so much and no more, however long that takes.
+    /// Does a fixed amount of work, however long it takes.
     pub fn is_fixed_work(self) -> bool {
         matches!(self, Class::Load | Class::Insert | Class::DeleteOldest)
     }

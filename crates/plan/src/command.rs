@@ -1,4 +1,4 @@
-//! The command line that a comparison is asked for with, as a shell takes it.
+//! The command line of a comparison, quoted for a shell.
 
 use crate::cache::Cache;
 use crate::comparison::Comparison;
@@ -7,8 +7,9 @@ use crate::method::Method;
 use crate::plan_file::Plan;
 
 impl Plan {
-    /// What measures a test of base and contender again as this comparison does, from loads of its
-    /// own. Where steps build on each other it has all of them. None if the plan is no comparison.
+    /// The command that repeats a test of baseline and contender as in this comparison, with its
+    /// own loads. If steps build on each other, it has all of them. None if the plan is not a
+    /// comparison.
     pub fn command_of(&self, contender: &Contender, test: &str) -> Option<String> {
         let comparison = self.comparison()?;
         let of = &comparison.of;

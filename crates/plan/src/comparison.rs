@@ -1,4 +1,4 @@
-//! A comparison as data: what is done to each contender, how often, and when it is enough.
+//! A comparison as data: what is measured of each contender, how often, and when it ends.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,18 +10,18 @@ use crate::nearest::suggestion;
 use crate::quantity::Span;
 use crate::workload::{SpecificationError, Workload};
 
-/// Which tests are run again under a profiler once there are verdicts.
+/// The tests that are run again under a profiler after the verdicts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Profiled {
-    /// Those that have become slower, faster or dearer; of many, those that changed the most.
+    /// Those that became slower, faster or more costly per operation; of many, the largest changes.
     Changed,
     All,
     /// These, whatever their verdict is.
     Tests(Vec<String>),
 }
 
-/// A method for some of the tests, and why it is theirs.
+/// A method for some of the tests, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -30,94 +30,94 @@ pub struct Choice {
     pub tests: Vec<String>,
 }
 
-/// An earlier comparison whose whole runs of the base stand for runs of its own.
+/// An earlier comparison whose whole runs of the baseline are used.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct StoredBase {
+pub struct StoredBaseline {
     /// The run directory, and the run that is in it.
     pub path: PathBuf,
     pub run: String,
-    /// RFC 3339: when it was begun.
+    /// RFC 3339: when it was created.
     pub created: String,
-    /// Nanoseconds that the canary took there, in the median.
-    pub canary: u64,
-    /// How much work that canary is: it is the same one here.
-    pub canary_rounds: u64,
+    /// Nanoseconds of the reference loop in that run: the median.
+    pub reference_loop: u64,
+    /// The amount of work of the reference loop, which is the same here.
+    pub reference_loop_rounds: u64,
 }
+
+/// The name of the baseline's second measurement. No contender can have this name.
+pub const CONTROL: &str = "A/A control";
 
 /// What is run; everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Comparison {
-    /// Of the tests that no choice names.
+    /// The method of the tests that no choice names.
     pub method: Method,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// Servers are started so often; a start is what counts as one observation.
+    /// The maximum number of rounds. A round is one observation: it restarts all servers.
     pub rounds: u32,
-    /// No test is judged on fewer rounds.
+    /// The minimum number of rounds for a verdict.
     pub fewest_rounds: u32,
-    /// What looks different after those rounds is measured in so many fresh ones, which alone
+    /// The number of fresh rounds for tests that look different after those rounds; only these
     /// decide.
     pub confirm: Option<u32>,
-    /// No round begins that would not end within so long.
+    /// No round starts that would exceed this time.
     pub budget: Option<Span>,
-    /// A test needs no more rounds when its interval reaches so far to either side of the estimate,
-    /// as a share of it.
+    /// A test ends when its interval is within this distance of the estimate, as a share of it.
     pub precision: f64,
-    /// Changes below this share do not matter in practice; none for that of the test's class.
+    /// The smallest change that matters, as a share; none: that of the test's class.
     pub margin: Option<f64>,
-    /// The base takes part a second time under another name, from data of its own.
-    pub twin: bool,
-    /// How many times each contender loads its data; rounds take turns with them. None: for every
-    /// round anew, so that what a load is worth is in the noise of rounds.
+    /// The baseline is measured a second time, as A/A control, with data of its own.
+    pub control: bool,
+    /// How many times each contender loads its data; rounds take turns with the loads. None: once
+    /// for every round, so that the noise of rounds includes that of loads.
     pub loads: Option<u32>,
     /// The measured part of a slice.
     pub slice: Span,
-    /// The unmeasured part before it.
-    pub head: Span,
-    /// A test during which the machine did something else does not count and is measured again.
+    /// The unmeasured part before that.
+    pub warm_up: Span,
+    /// Measurements taken on a busy machine are discarded and repeated.
     pub guards: bool,
-    /// None: the base is measured.
+    /// None: the baseline is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub base_from: Option<Box<StoredBase>>,
+    pub baseline_from: Option<Box<StoredBaseline>>,
     /// None: nothing is profiled.
     pub profile: Option<Profiled>,
-    /// What every contender does in every round.
+    /// The workload of every contender in every round.
     pub of: Workload,
 }
 
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ComparisonError {
     #[error(
-        "a comparison needs two contenders: to see how much a build differs from itself, write it again under a label, as in again={0}"
+        "a comparison needs at least two contenders. To compare a build with itself, add it under a \
+         label, as in again={0}"
     )]
     OneContender(String),
     #[error("{0} must be at least {1}")]
     TooSmall(&'static str, String),
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, String),
-    #[error(
-        "slices are for tests that stand alone: the steps of the {0} build on each other, so it is \
-         compared by --method runs"
-    )]
+    #[error("cannot measure the {0} by slices: its steps build on each other. Use --method runs")]
     SlicedChain(&'static str),
     #[error(
-        "profiles are of tests that stand alone: the steps of the {0} build on each other, and \
-         profiling them would be doing all of them again"
+        "cannot profile the {0}: its steps build on each other, so all of them would have to be \
+         repeated. Drop --profile"
     )]
     ProfiledChain(&'static str),
     #[error(
-        "slices rest on driving all servers in turn, within milliseconds of each other, so a base that was \
-         measured at another time cannot be one of them: --base-from is for whole runs (--method runs)"
+        "--baseline-from cannot be used with slices, which drive all servers within milliseconds of each \
+         other. Use whole runs (--method runs)"
     )]
     SlicedStoredBase,
-    #[error("{0} needs a base that is measured here: leave it away, or --base-from")]
+    #[error("{0} cannot be used with --baseline-from. Drop one of them")]
     StoredBaseWith(&'static str),
-    #[error("'{0}' is not compared here, so it cannot be profiled: {1}")]
+    #[error("cannot profile '{0}', which is not compared here: {1}")]
     NotCompared(String, String),
     #[error(
-        "{0} runs inside rqps, so a profile of it would be one of rqps: profiles are of servers"
+        "cannot profile {0}: it runs inside rqps, and only servers can be profiled. Drop --profile"
     )]
     ProfiledInside(String),
     #[error(transparent)]
@@ -125,11 +125,11 @@ pub enum ComparisonError {
 }
 
 impl Comparison {
-    /// With everything but the workload as it was found to work (docs/slices.md).
+    /// With defaults that were found to work (docs/slices.md).
     pub fn new(of: Workload) -> Self {
         let (method, loads) = match of.is_chain() {
             false => (Method::Slices, None),
-            // Its runs begin with an empty directory and load by themselves.
+            // Each run begins with an empty directory and loads its own data.
             true => (Method::Runs, Some(1)),
         };
         Comparison {
@@ -141,12 +141,12 @@ impl Comparison {
             budget: None,
             precision: 0.005,
             margin: None,
-            twin: true,
+            control: true,
             loads,
             slice: Span(Duration::from_millis(10)),
-            head: Span(Duration::from_millis(1)),
+            warm_up: Span(Duration::from_millis(1)),
             guards: true,
-            base_from: None,
+            baseline_from: None,
             profile: None,
             of,
         }
@@ -157,14 +157,14 @@ impl Comparison {
         self.of.tests()
     }
 
-    /// Whether this can be had with a base that was measured earlier.
+    /// Whether an earlier baseline can be used.
     pub fn validate_stored_base(&self) -> Result<(), ComparisonError> {
         use ComparisonError::{SlicedStoredBase, StoredBaseWith};
         if self.uses(Method::Slices) {
             return Err(SlicedStoredBase);
         }
         if self.confirm.is_some() {
-            return Err(StoredBaseWith("--confirm, which decides by fresh rounds,"));
+            return Err(StoredBaseWith("--confirm"));
         }
         match self.profile {
             Some(_) => Err(StoredBaseWith("--profile")),
@@ -172,17 +172,17 @@ impl Comparison {
         }
     }
 
-    /// How a test is measured.
+    /// The method of a test.
     pub fn method_of(&self, test: &str) -> Method {
         self.choice_of(test).map_or(self.method, |choice| choice.method)
     }
 
-    /// Why a test is measured so, where that was chosen.
+    /// The choice that names a test, if any.
     pub fn choice_of(&self, test: &str) -> Option<&Choice> {
         self.choices.iter().find(|choice| choice.tests.iter().any(|name| name == test))
     }
 
-    /// Whether any test may be measured so.
+    /// Whether any test may be measured by this method.
     pub fn uses(&self, method: Method) -> bool {
         self.choices.iter().any(|choice| choice.method == method)
             || (self.method == method && !self.is_chosen_throughout())
@@ -193,12 +193,12 @@ impl Comparison {
         !self.of.is_chain() && self.tests().iter().all(|test| self.choice_of(test).is_some())
     }
 
-    /// Which of the loads a round works on, both counted from 1.
+    /// The load that a round works on, both counted from 1.
     pub fn load_of(&self, round: u32) -> u32 {
         self.loads.map_or(round, |loads| (round - 1) % loads + 1)
     }
 
-    /// How many loads of a contender are there at once.
+    /// How many loads of a contender exist at the same time.
     pub fn kept_loads(&self) -> u64 {
         self.loads.unwrap_or(1).into()
     }
@@ -208,7 +208,7 @@ impl Comparison {
         if let [only] = contenders {
             return Err(OneContender(only.spec()));
         }
-        // Three is the least that an interval can be made of.
+        // An interval needs at least three.
         if self.fewest_rounds < 3 {
             return Err(TooSmall("rounds", "3".to_string()));
         }
@@ -236,7 +236,7 @@ impl Comparison {
                 return Err(TooLarge(name, "50%".to_string()));
             }
         }
-        if self.base_from.is_some() {
+        if self.baseline_from.is_some() {
             self.validate_stored_base()?;
         }
         if let Some(profile) = &self.profile {
@@ -248,7 +248,7 @@ impl Comparison {
         Ok(self.of.validate(contenders)?)
     }
 
-    /// Whether `--profile` is for these contenders.
+    /// Whether these contenders can be profiled.
     pub fn can_be_profiled(&self, contenders: &[crate::Contender]) -> bool {
         self.validate_profile(&Profiled::All, contenders).is_ok()
     }

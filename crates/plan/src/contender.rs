@@ -1,5 +1,5 @@
-//! Who is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
-//! `postgres://…`, `mysql://…` or `mariadb://…` for a server that is already running.
+//! What is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
+//! `postgres://…`, `mysql://…` or `mariadb://…` for a remote server.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use crate::dbms::Dbms;
 use crate::nearest::suggestion;
 use crate::source::Source;
 
-/// Which build of a DBMS, before anything has been looked up.
+/// A build of a DBMS as the user names it, before it is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Build {
-    /// None was named: the system's own, else the newest that can be fetched.
+    /// None is named: that of the system, else the newest that can be fetched.
     Any,
-    /// Whatever version the operating system has installed.
+    /// The version that the operating system has installed.
     System,
     /// A version, from a given source or from the first that has it.
     Version { source: Option<Source>, version: String },
     /// A directory of the user's own with `bin/` in it.
     Path(PathBuf),
-    /// A running server that rqps only connects to. The URL may hold a password, which is never
+    /// A remote server, to which rqps only connects. The URL may hold a password, which is never
     /// printed or stored.
     Server { url: String },
 }
@@ -43,42 +43,40 @@ pub struct Contender {
 pub enum ContenderError {
     #[error("unknown DBMS '{name}': {hint}")]
     Dbms { name: String, hint: String },
-    #[error(
-        "'{0}' names no DBMS: write the one whose build is there before it, as in postgres@{0}"
-    )]
+    #[error("'{0}' names no DBMS. Write the DBMS of that build before it, as in postgres@{0}")]
     NoDbms(String),
     #[error("'{dbms}' has no engine '{engine}': {hint}")]
     Engine { dbms: Dbms, engine: String, hint: String },
     #[error(
-        "'{0}' has an empty part: write <dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>]"
+        "'{0}' has an empty part. Write <dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>]"
     )]
     Empty(String),
-    #[error("setting '{0}' has no value: write ?{0}=<value>")]
+    #[error("setting '{0}' has no value. Write ?{0}=<value>")]
     SettingWithoutValue(String),
-    #[error("setting '{0}' is given twice")]
+    #[error("setting '{0}' is given twice. Drop one")]
     SettingTwice(String),
-    #[error("label '{0}' may hold only letters, digits and . _ + -")]
+    #[error("cannot use label '{0}': only letters, digits and . _ + - are allowed")]
     Label(String),
-    #[error("a contender holds the character {}, which no table can show: leave it away", .0.escape_default())]
+    #[error("a contender contains the character {}, which no table can show. Drop it", .0.escape_default())]
     Unprintable(char),
     #[error("a source cannot be called '{name}': {why}")]
     SourceName { name: String, why: &'static str },
     #[error(
-        "sqlite is part of rqps, and no other build can be fetched: '@{0}' is neither system, a path to a \
-         library as in sqlite@/opt/lib/libsqlite3.so, nor one that is built from source as src-3.46.1"
+        "cannot fetch sqlite@{0}: sqlite is part of rqps. Use sqlite@system, a library as in \
+         sqlite@/opt/lib/libsqlite3.so, or a build from source as in sqlite@src-3.46.1"
     )]
     SqliteBuild(String),
-    #[error("'{0}' is asked for twice: give one a label, as in again={0}")]
+    #[error("'{0}' is given twice. Give one a label, as in again={0}")]
     Twice(String),
 }
 
 impl Contender {
-    /// Whether rqps starts it as a process, or several, of its own.
+    /// Whether rqps starts it as one or several processes of its own.
     pub fn has_own_processes(&self) -> bool {
         !self.dbms.is_embedded() && !matches!(self.build, Build::Server { .. })
     }
 
-    /// What tables and reports call it: the label, or else the contender as written.
+    /// Its name in tables and reports: the label, or else the contender as written.
     pub fn name(&self) -> String {
         self.label.clone().unwrap_or_else(|| self.spec())
     }
@@ -205,7 +203,7 @@ impl FromStr for Contender {
     }
 }
 
-/// In a line of a table.
+/// Whether a line of a table can show it.
 fn is_printable(c: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = c.encode_utf8(&mut buffer);
@@ -222,7 +220,7 @@ fn without_password(url: &str) -> String {
         }
         None => ("", rest),
     };
-    // No parameter of ours, but of other clients.
+    // Other clients have such parameters; rqps has not.
     let is_shown = |pair: &&str| !pair.split('=').next().is_some_and(|key| key.contains("pass"));
     let rest = match rest.split_once('?') {
         Some((address, query)) => {
@@ -236,7 +234,7 @@ fn without_password(url: &str) -> String {
 }
 
 /// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`,
-/// `?` or `#` of its own it is further on: nothing can be done with such a URL, but it must not be
+/// `?` or `#` of its own it is further on: such a URL cannot be used, but its password must not be
 /// shown.
 fn login_end(rest: &str) -> Option<usize> {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
@@ -248,7 +246,7 @@ fn login_end(rest: &str) -> Option<usize> {
     })
 }
 
-/// `LABEL=` counts only before anything that can itself hold an equals sign.
+/// `LABEL=` is a label only before every part that can contain an equals sign.
 fn split_label(text: &str) -> Result<(Option<String>, &str), ContenderError> {
     let Some((label, spec)) = text.split_once('=') else { return Ok((None, text)) };
     if label.contains(['@', '/', ':', '?']) {
@@ -268,7 +266,7 @@ fn split_part(text: &str, mark: char) -> (&str, Option<&str>) {
     }
 }
 
-/// A path has slashes of its own, so there only a known engine's name ends it.
+/// A path contains slashes, so only the name of a known engine ends it.
 fn split_engine(dbms: Dbms, build: &str) -> Result<(&str, Option<&str>), ContenderError> {
     if is_path(build) {
         return Ok(match build.rsplit_once('/') {
@@ -294,12 +292,12 @@ fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
     if build == Source::System.name() {
         return Ok(Build::System);
     }
-    // Nobody has libraries of it that could be fetched.
+    // No registry has libraries of it.
     if dbms.is_bundled() && !build.starts_with("src-") {
         return Err(ContenderError::SqliteBuild(build.to_string()));
     }
-    // Which sources there are is looked up later: the user's own are in a file. In front of what is
-    // no version, only the name of a built-in one can be meant.
+    // Sources are looked up later, since a file defines those of the user. In front of a name that
+    // is no version, only a built-in source can be meant.
     if let Some((name, version)) = build.split_once('-')
         && let Ok(source) = name.parse::<Source>()
         && (!matches!(source, Source::Named(_))

@@ -1,4 +1,4 @@
-//! What the throughput of a step counts, and its costs are divided by.
+//! What the throughput of a step counts; its costs are divided by the same.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,13 +8,13 @@ pub enum Counts {
     RowsInserted,
     RowsIndexed,
     Queries,
-    /// As sysbench counts: BEGIN, COMMIT and what changed nothing included.
+    /// As sysbench counts: with BEGIN, COMMIT and statements that changed nothing.
     Statements,
-    /// Of full scans, which return nothing.
+    /// By full scans, which return no rows.
     RowsScanned,
 }
 
-/// Name in files, unit of the throughput, and one of what is counted.
+/// Name in files, unit of the throughput, and singular of what is counted.
 const WORDS: [(Counts, &str, &str, &str); 5] = [
     (Counts::RowsInserted, "rows_inserted", "rows inserted per second", "row inserted"),
     (Counts::RowsIndexed, "rows_indexed", "rows indexed per second", "row indexed"),

@@ -1,4 +1,4 @@
-//! Which DBMSs there are, and what may be said of them in a contender.
+//! The DBMSs, and what a contender may name of them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -17,17 +17,17 @@ pub enum Dbms {
     Mariadb,
 }
 
-/// What a contender may say of a DBMS.
+/// What a contender may name of a DBMS.
 struct Described {
     dbms: Dbms,
     name: &'static str,
     /// The schemes of URLs beside its name.
     schemes: &'static [&'static str],
-    /// The storage engines that may be named, its usual one first; none where it has only one.
+    /// The storage engines that may be named, the usual one first; none if it has only one.
     engines: &'static [&'static str],
     /// It runs inside rqps.
     is_embedded: bool,
-    /// One of it is part of rqps, which is what its name alone means.
+    /// A build of it is part of rqps: its name alone means that build.
     is_bundled: bool,
     has_partitions: bool,
 }
@@ -81,8 +81,7 @@ impl Dbms {
         self.kind().name
     }
 
-    /// The storage engines that a contender may name, its usual one first; none where it has only
-    /// one.
+    /// The storage engines that a contender may name, the usual one first; none if it has only one.
     pub fn engines(self) -> &'static [&'static str] {
         self.kind().engines
     }
@@ -92,7 +91,7 @@ impl Dbms {
         self.kind().is_embedded
     }
 
-    /// One of it is part of rqps, which is what its name alone means.
+    /// A build of it is part of rqps: its name alone means that build.
     pub fn is_bundled(self) -> bool {
         self.kind().is_bundled
     }

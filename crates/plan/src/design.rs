@@ -1,4 +1,4 @@
-//! How a workload is run: once by each contender, or compared.
+//! The design of a run: each contender runs the workload once, or contenders are compared.
 
 use std::fmt;
 
@@ -11,13 +11,13 @@ use crate::workload::Workload;
 /// How a workload is run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Design {
-    /// Once by each contender, one after the other.
+    /// Once by each contender, one after another.
     Single(Workload),
-    /// In rounds, to be judged.
+    /// In rounds, for verdicts.
     Comparison(Comparison),
 }
 
-/// What a comparison is stored as; anything else is a workload's name.
+/// The stored name of a comparison; any other name is that of a workload.
 const COMPARISON: &str = "comparison";
 
 impl Serialize for Design {

@@ -1,10 +1,10 @@
-//! How a build was compiled, as far as that is known, and what of it a reader must know before its
-//! figures.
+//! How a build was compiled, as far as that is known, and what a reader must know before its
+//! results.
 
 use rqps_system::printable;
 use serde::{Deserialize, Serialize};
 
-/// Levels that distributions do not ship, and what they are for.
+/// Levels that distributions do not ship, and their meaning.
 const UNUSUAL: [(&str, &str); 6] = [
     ("-O0", "built without optimisation"),
     ("-O", "built with little optimisation"),
@@ -14,11 +14,11 @@ const UNUSUAL: [(&str, &str); 6] = [
     ("-Oz", "built for size"),
 ];
 
-/// What a compiler was told. What is not known is none: only what was read is said.
+/// The flags of a compiler. Unknown ones are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Flags {
-    /// `-O2`: that of most of the code, which is `-O0` where nothing was asked for.
+    /// `-O2`: the level of most of the code; `-O0` if none was given.
     pub level: Option<String>,
     /// Optimised when linked.
     pub lto: Option<bool>,
@@ -27,26 +27,26 @@ pub struct Flags {
     pub assertions: Option<bool>,
     /// `address`, `thread`, …
     pub sanitizers: Vec<String>,
-    /// The processor that the code is for: `x86-64-v3`, `native`.
+    /// The target processor: `x86-64-v3`, `native`.
     pub march: Option<String>,
     /// `pie`, `relro`, `now`, `stack-protector`, `fortify`, `cf-protection`.
     pub hardening: Vec<String>,
-    /// That most of the code was compiled with, as the level's place tells it.
+    /// The compiler of most of the code, read from the same place as the level.
     pub compiler: Option<String>,
-    /// Where the level was read.
+    /// Where the level was found.
     pub read_in: Option<String>,
     /// Why the level is not known.
     pub unknown: Option<String>,
 }
 
 impl Flags {
-    /// Of what nothing can be read.
+    /// Flags that cannot be read.
     pub fn unknown(why: impl Into<String>) -> Flags {
         Flags { unknown: Some(why.into()), ..Flags::default() }
     }
 
-    /// What differs from what distributions ship: `-Os`, `-O2 lto assertions`; `not known` without
-    /// a level.
+    /// The level and what distributions do not ship: `-Os`, `-O2 lto assertions`; `not known`
+    /// without a level.
     pub fn short(&self) -> String {
         let mut words = vec![self.level.clone().unwrap_or_else(|| "not known".to_string())];
         words.extend(self.modes().into_iter().map(str::to_string));
@@ -63,7 +63,7 @@ impl Flags {
         }
     }
 
-    /// `gcc 12.2.0`, of however the compiler names itself.
+    /// `gcc 12.2.0`, for any form of the compiler's name.
     pub fn compiler_name(&self) -> Option<String> {
         let told = self.compiler.as_deref()?;
         match compiler(told) {
@@ -72,7 +72,7 @@ impl Flags {
         }
     }
 
-    /// Everything that is known but the level: what it was compiled by and for, and how hardened.
+    /// Everything known except the level: compiler, target and hardening.
     pub fn details(&self) -> Vec<String> {
         let modes = [("LTO", self.lto), ("PGO", self.pgo), ("assertions", self.assertions)];
         let told = modes.into_iter().filter_map(|(name, known)| match known? {
@@ -91,7 +91,7 @@ impl Flags {
         modes.into_iter().filter(|(_, known)| *known == Some(true)).map(|(name, _)| name).collect()
     }
 
-    /// What makes it another build than those that people run: `built for size (-Os)`.
+    /// What makes it unlike usual builds: `built for size (-Os)`.
     pub fn unusual(&self) -> Option<String> {
         let level = self.level.as_deref().and_then(|level| {
             let (_, what) = UNUSUAL.iter().find(|(unusual, _)| *unusual == level)?;
@@ -109,7 +109,7 @@ impl Flags {
         }
     }
 
-    /// The same in a word or two, for what has little room.
+    /// The same in one or two words.
     pub fn mark(&self) -> Option<String> {
         self.unusual()?;
         let is_unusual = |level: &&String| UNUSUAL.iter().any(|(known, _)| known == level);
@@ -119,7 +119,7 @@ impl Flags {
         Some(words.join(" "))
     }
 
-    /// In what they were compiled differently, of what is known of both.
+    /// How two builds were compiled differently, as far as both are known.
     pub fn differences(&self, other: &Flags) -> Vec<&'static str> {
         fn differ<T: PartialEq>(one: Option<T>, other: Option<T>) -> bool {
             matches!((one, other), (Some(one), Some(other)) if one != other)
@@ -140,7 +140,7 @@ impl Flags {
         all.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
     }
 
-    /// As it may be shown, of a run from elsewhere.
+    /// Flags from an untrusted run, without control characters.
     pub fn printable(self) -> Flags {
         let one = |text: String| printable(&text).into_owned();
         let some = |text: Option<String>| text.map(one);
@@ -160,13 +160,13 @@ impl Flags {
     }
 }
 
-/// What compilers take where they are told nothing.
+/// Whether a target is a compiler's default.
 fn is_usual(march: &str) -> bool {
     matches!(march, "x86-64" | "armv8-a" | "generic")
 }
 
-/// The family and the version of a compiler, however it names itself: `gcc (Debian
-/// 12.2.0-14+deb12u1) 12.2.0` and `GNU C++17 12.2.0` are one.
+/// The family and the version of a compiler, for any form of its name: `gcc (Debian
+/// 12.2.0-14+deb12u1) 12.2.0` and `GNU C++17 12.2.0` are the same.
 fn compiler(told: &str) -> (&'static str, &str) {
     let lower = told.to_ascii_lowercase();
     let families = [("clang", "clang"), ("gcc", "gcc"), ("gnu", "gcc"), ("icc", "icc")];

@@ -12,7 +12,7 @@ pub enum Group {
 impl Group {
     pub const ALL: [Group; 4] = [Group::Point, Group::Range, Group::Aggregate, Group::Write];
 
-    /// What it is selected by.
+    /// The name that selects it.
     pub fn name(self) -> &'static str {
         match self {
             Group::Point => "point",
@@ -22,7 +22,7 @@ impl Group {
         }
     }
 
-    /// As the posts head its table.
+    /// The heading of its table in the posts.
     pub fn title(self) -> &'static str {
         match self {
             Group::Point => "Point queries",

@@ -1,23 +1,23 @@
-//! A slowdown of known size that `rqps selftest` gives a contender, to see whether it is found. No
-//! contender as a user writes it has one.
+//! Injected slowdowns of known size, by which `rqps selftest` checks that slowdowns are found.
+//! Users cannot ask for one.
 
 use serde::{Deserialize, Serialize};
 
-/// What makes a contender slower than it is.
+/// A slowdown of a contender.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Injection {
-    /// The server (or the client) keeps a CPU busy for a share of the time that an operation takes,
-    /// in each operation. With neither, everything is there that it takes, and nothing is spent:
-    /// the base of the others.
+    /// In each operation, the server (or the client) keeps a CPU busy for a share of the time that
+    /// the operation takes. With both 0, the mechanism is installed and spends nothing: this is the
+    /// baseline of the others.
     Delay { server: f64, client: f64 },
-    /// The server has so many CPUs, by a quota.
+    /// The CPUs of the server, by a quota.
     Cpus(f64),
-    /// The server may write to its disk so often in a second.
+    /// The writes per second that the server may make to its disk.
     WritesPerSecond(u64),
 }
 
-/// What a delay came to in one pass of one contender, as it was counted where it was spent.
+/// The measured delay of one contender in one measurement, counted where it was spent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Dose {
     pub round: u32,
@@ -28,6 +28,6 @@ pub struct Dose {
     pub server: f64,
     /// Nanoseconds per operation in the client.
     pub client: f64,
-    /// Nanoseconds that an operation takes, the delay included, when nothing else slows it down.
+    /// Nanoseconds that an operation takes with its delay, if nothing else slows it down.
     pub undisturbed: Option<f64>,
 }

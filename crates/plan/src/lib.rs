@@ -1,4 +1,4 @@
-//! What to measure: contenders, workloads, sizes. Knows nothing of how anything runs.
+//! What to measure: contenders, workloads, sizes. This crate knows nothing about execution.
 
 mod cache;
 mod class;
@@ -23,7 +23,7 @@ pub mod workload;
 
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
-pub use comparison::{Choice, Comparison, ComparisonError, Profiled, StoredBase};
+pub use comparison::{CONTROL, Choice, Comparison, ComparisonError, Profiled, StoredBaseline};
 pub use contender::{Build, Contender, ContenderError, check_names, is_path};
 pub use counts::Counts;
 pub use dbms::Dbms;

@@ -1,5 +1,5 @@
-//! The plan file that a person writes: a matrix of contenders and workloads, with everything that
-//! is not said left to the verbs' defaults.
+//! The plan file that a person writes: a matrix of contenders and workloads. Everything else has
+//! the defaults of the verbs.
 //!
 //! ```toml
 //! contenders = ["postgres@{17.6,18.0}", "mysql@8.0.33:z12a"]
@@ -15,8 +15,7 @@
 //! no-check = true
 //! ```
 //!
-//! Which verbs and flags there are is not known here: [`Matrix`] has them by name, each with its
-//! line.
+//! This module does not know the verbs and flags: [`Matrix`] has their names, each with its line.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -36,21 +35,21 @@ pub struct Line<T> {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Matrix {
-    /// Keys that count for every workload that has them.
+    /// Keys that apply to every workload that has them.
     pub shared: Vec<Line<Key>>,
     /// In the order of the file.
     pub workloads: Vec<Line<Entry>>,
-    /// The file as it may be kept: without the passwords of URLs.
+    /// The file without the passwords of URLs, which may be stored.
     pub text: String,
 }
 
-/// A workload with those who do it.
+/// A workload with its contenders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The verb that would do it alone.
+    /// The verb that runs it.
     pub verb: String,
     pub name: String,
-    /// Expanded from braces and configs; the first is the one the others are relative to.
+    /// Expanded from braces and configs; the first is the baseline.
     pub contenders: Vec<Line<Contender>>,
     pub keys: Vec<Line<Key>>,
 }
@@ -61,7 +60,7 @@ pub struct Key {
     pub value: Value,
 }
 
-/// Numbers are kept as they are written.
+/// Numbers are kept as written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
     Switch(bool),
@@ -80,7 +79,7 @@ impl Value {
     }
 }
 
-/// What is wrong with a plan file, and where.
+/// An error in a plan file, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub struct MatrixError {
@@ -97,7 +96,7 @@ impl MatrixError {
 const CONTENDERS: &str = "contenders";
 const CONFIGS: &str = "configs";
 
-/// The keys that say who is measured.
+/// The keys that name contenders.
 pub const WHO: [&str; 2] = [CONTENDERS, CONFIGS];
 
 impl Matrix {
@@ -130,7 +129,10 @@ impl Matrix {
         // Dotted tables may come in any order.
         workloads.sort_by_key(|entry| entry.line);
         if workloads.is_empty() {
-            return Err(MatrixError::new(1, "there is no workload, such as [micro.small]"));
+            return Err(MatrixError::new(
+                1,
+                "there is no workload. Add one, such as [micro.small]",
+            ));
         }
         Ok(Matrix { shared, workloads, text: file.without_passwords(&table) })
     }
@@ -139,7 +141,7 @@ impl Matrix {
 /// A list of texts, each with its place.
 type Texts = Vec<Spanned<String>>;
 
-/// Who is measured, as it is written.
+/// The contenders and configs as written.
 struct Who {
     contenders: Option<Texts>,
     configs: Option<Texts>,
@@ -182,7 +184,7 @@ impl File<'_> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
         if !name.get_ref().chars().all(is_plain) || name.get_ref().starts_with('.') {
             let reason = format!(
-                "the name '{}' is also that of a directory: it may hold only letters, digits and . _ -",
+                "cannot use the name '{}' for a directory: only letters, digits and . _ - are allowed",
                 name.get_ref()
             );
             return Err(self.error(name.span(), reason));
@@ -196,7 +198,7 @@ impl File<'_> {
         let contenders = self.who(table, CONTENDERS)?;
         let configs = self.who(table, CONFIGS)?;
         let Some(contenders) = contenders.as_ref().or(default.contenders.as_ref()) else {
-            let reason = "nobody is to be measured: add contenders = [\"…\"] above the workloads";
+            let reason = "there are no contenders. Add contenders = [\"…\"] above the workloads";
             return Err(self.error(name.span(), reason));
         };
         let configs = configs.as_ref().or(default.configs.as_ref()).map_or(&[][..], |list| list);
@@ -216,8 +218,9 @@ impl File<'_> {
             (_, Some(text)) => Value::One(text),
             (DeValue::Array(list), None) => {
                 let texts = list.iter().map(|one| {
-                    self.scalar(one)
-                        .ok_or_else(|| self.error(one.span(), "a list is of texts or numbers"))
+                    self.scalar(one).ok_or_else(|| {
+                        self.error(one.span(), "a list may have only texts and numbers")
+                    })
                 });
                 Value::Many(texts.collect::<Result<_, _>>()?)
             }
@@ -230,18 +233,18 @@ impl File<'_> {
         Ok(Line { line, of: Key { name: key.get_ref().to_string(), value } })
     }
 
-    /// A text, or a number as it is written.
+    /// A text, or a number as written.
     fn scalar(&self, value: &Spanned<DeValue<'_>>) -> Option<String> {
         match value.get_ref() {
             DeValue::String(text) => Some(text.to_string()),
-            // As flags have them: without the underscores that TOML allows.
+            // As in flags: without the underscores that TOML allows.
             DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_string()),
             DeValue::Float(number) => Some(number.as_str().to_string()),
             _ => None,
         }
     }
 
-    /// A text or a list of texts under a key that says who is measured.
+    /// A text or a list of texts under a key that names contenders or configs.
     fn who(&self, table: &DeTable<'_>, name: &str) -> Result<Option<Texts>, MatrixError> {
         let Some(value) = table.get(name) else { return Ok(None) };
         let texts: &[Spanned<DeValue<'_>>] = match value.get_ref() {
@@ -250,11 +253,11 @@ impl File<'_> {
         };
         let text = |one: &Spanned<DeValue<'_>>| match one.get_ref() {
             DeValue::String(text) => Ok(Spanned::new(one.span(), text.to_string())),
-            _ => Err(self.error(one.span(), format!("{name} are texts in quotes"))),
+            _ => Err(self.error(one.span(), format!("{name} must be texts in quotes"))),
         };
         let texts = texts.iter().map(text).collect::<Result<Vec<_>, _>>()?;
         match texts.is_empty() && name == CONTENDERS {
-            true => Err(self.error(value.span(), "contenders is empty")),
+            true => Err(self.error(value.span(), "contenders is empty. Add one")),
             false => Ok(Some(texts)),
         }
     }
@@ -289,7 +292,7 @@ impl File<'_> {
         Ok(contenders)
     }
 
-    /// The file with every URL as it may be shown.
+    /// The file with every URL without its password.
     fn without_passwords(&self, table: &DeTable<'_>) -> String {
         let mut shown: Vec<(Range<usize>, String)> = Vec::new();
         let workloads = table.values().filter_map(|value| value.get_ref().as_table());
@@ -395,16 +398,19 @@ no-check = true
     fn what_is_wrong_is_told_with_its_line() {
         for (text, expected) in [
             ("contenders = ['sqlite']\n", "line 1: there is no workload"),
-            ("[micro.a]\n", "line 1: nobody is to be measured"),
+            ("[micro.a]\n", "line 1: there are no contenders"),
             ("contenders = []\n[micro.a]", "line 1: contenders is empty"),
             ("contenders = ['sqlite']\n\n[micro]\nrows = 1", "line 3: a workload needs a name"),
             ("contenders = ['sqlite']\n[micro]\n", "line 2: a workload needs a name"),
-            ("contenders = ['sqlite']\n[micro.'a/b']", "line 2: the name 'a/b'"),
+            ("contenders = ['sqlite']\n[micro.'a/b']", "line 2: cannot use the name 'a/b'"),
             ("contenders = [\n'sqlite',\n'sqlit']\n[micro.a]", "line 3: unknown DBMS 'sqlit'"),
             ("contenders = ['sqlite{']\n[micro.a]", "line 1: 'sqlite{' has a '{'"),
-            ("contenders = [1]\n[micro.a]", "line 1: contenders are texts"),
+            ("contenders = [1]\n[micro.a]", "line 1: contenders must be texts"),
             ("contenders = ['sqlite']\n[micro.a]\nrows = 2020-01-01", "line 3: 'rows' cannot be"),
-            ("contenders = ['sqlite']\n[micro.a]\nrows = [[1]]", "line 3: a list is of texts"),
+            (
+                "contenders = ['sqlite']\n[micro.a]\nrows = [[1]]",
+                "line 3: a list may have only texts",
+            ),
             ("contenders = ['sqlite']\n[micro.a\nrows = 1", "line 2: "),
         ] {
             let told = error(text);

@@ -11,9 +11,9 @@ use crate::nearest::suggestion;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
-    /// All servers are up and driven in turn, some milliseconds each.
+    /// All servers are up, and are driven in turns of some milliseconds.
     Slices,
-    /// One server at a time does the whole workload, alone on the machine.
+    /// One server at a time runs the whole workload, alone on the machine.
     Runs,
 }
 

@@ -1,7 +1,7 @@
-//! "Did you mean": the known name closest to what was typed.
+//! "Did you mean": the known name that is closest to a typed one.
 
-/// A sentence listing what there is, led by the nearest match when one is close enough to be
-/// a slip of the fingers.
+/// A sentence that lists the known names, after the nearest one if that is close enough to be a
+/// typing error.
 pub fn suggestion<'a>(wanted: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let lower = wanted.to_lowercase();

@@ -1,4 +1,4 @@
-//! The kinds of operation that are counted and timed apart.
+//! The kinds of operations, which are counted and timed separately.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ pub enum Operation {
     Insert,
     Delete,
     Query,
-    /// What sysbench calls an event: one or more statements that belong together.
+    /// An event of sysbench: one or more statements that belong together.
     Transaction,
 }
 

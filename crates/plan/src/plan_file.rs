@@ -1,4 +1,4 @@
-//! The expanded plan, as it is kept in the run directory: enough to repeat the run.
+//! The expanded plan, as stored in the run directory: enough to repeat the run.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,14 +12,14 @@ use crate::workload::{SpecificationError, Workload};
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
-    /// The first is the one the others are relative to.
+    /// The first is the baseline.
     pub contenders: Vec<Contender>,
     /// All random draws derive from it: data, order and arrival times.
     pub seed: u64,
-    /// How much of the data each DBMS caches; as its config has it when none.
+    /// How much of the data each DBMS caches; none: as in its config.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Cache>,
-    /// The most memory that each server may use, the page cache of its files included.
+    /// The memory limit of each server, including the page cache of its files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
     /// What is run, and how.
@@ -29,25 +29,37 @@ pub struct Plan {
 
 #[derive(Debug, thiserror::Error)]
 pub enum PlanError {
-    #[error("a plan needs at least one contender")]
+    #[error("a plan needs at least one contender. Add one")]
     NoContender,
     #[error(transparent)]
     Contender(#[from] ContenderError),
     #[error(
-        "the memory of '{0}' cannot be limited: only that of servers which rqps starts as processes of \
-         their own"
+        "cannot limit the memory of '{0}': --memory needs a server that rqps starts as a process of its \
+         own. Drop it"
     )]
     Memory(String),
     #[error(transparent)]
     Workload(#[from] SpecificationError),
     #[error(transparent)]
     Comparison(#[from] ComparisonError),
-    #[error("not a plan: line {line}: {reason}")]
+    #[error("cannot read the plan: line {line}: {reason}")]
     Syntax { line: usize, reason: String },
+    #[error("line {line}: '{key}' is called '{now}' since 0.1.0. Rename it")]
+    Renamed { line: usize, key: &'static str, now: &'static str },
 }
 
+/// Keys by the names that they had, and have now.
+const RENAMED: [(&str, &str); 6] = [
+    ("base_from", "baseline_from"),
+    ("canary", "reference_loop"),
+    ("canary_rounds", "reference_loop_rounds"),
+    ("head", "warm_up"),
+    ("pay_after_each_write", "quiesce_after_each_write"),
+    ("twin", "control"),
+];
+
 impl Plan {
-    /// What every contender does, however often.
+    /// The workload of every contender.
     pub fn workload(&self) -> &Workload {
         match &self.design {
             Design::Single(workload) => workload,
@@ -55,7 +67,7 @@ impl Plan {
         }
     }
 
-    /// None of a plan without verdicts.
+    /// None if the plan has no verdicts.
     pub fn comparison(&self) -> Option<&Comparison> {
         match &self.design {
             Design::Single(_) => None,
@@ -96,13 +108,18 @@ impl Plan {
         let plan: Plan = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start.min(text.len()));
             let line = 1 + text.as_bytes()[..start].iter().filter(|byte| **byte == b'\n').count();
-            PlanError::Syntax { line, reason: error.message().to_string() }
+            let reason = error.message();
+            let is_unknown = |key: &str| reason.starts_with(&format!("unknown field `{key}`"));
+            match RENAMED.into_iter().find(|(key, _)| is_unknown(key)) {
+                Some((key, now)) => PlanError::Renamed { line, key, now },
+                None => PlanError::Syntax { line, reason: reason.to_string() },
+            }
         })?;
         plan.validate()?;
         Ok(plan)
     }
 
-    /// The plan as it is stored. Passwords in URLs are left out.
+    /// The plan as it is stored, without the passwords of URLs.
     pub fn to_toml(&self) -> String {
         toml::to_string(self).expect("a plan holds only tables, lists, strings and numbers")
     }
@@ -155,6 +172,13 @@ mod tests {
         assert!(error.contains("line 4"), "{error}");
         let told = "unknown workload 'micobenchmark': did you mean 'microbenchmark'?";
         assert!(error.contains(told), "{error}");
+    }
+
+    #[test]
+    fn a_key_that_was_renamed_is_told_with_its_new_name() {
+        let text = "contenders = ['sqlite']\nseed = 1\n\n[workload.comparison]\ntwin = true\n";
+        let error = Plan::from_toml(text).unwrap_err().to_string();
+        assert_eq!(error, "line 5: 'twin' is called 'control' since 0.1.0. Rename it");
     }
 
     #[test]

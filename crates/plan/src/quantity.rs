@@ -24,11 +24,11 @@ pub struct Span(pub Duration);
 
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum QuantityError {
-    #[error("'{0}' is not a count: write a whole number such as 5000, 100K or 10M")]
+    #[error("'{0}' is not a count. Write a whole number such as 5000, 100K or 10M")]
     Count(String),
-    #[error("'{0}' is not a size of memory: write a whole number of bytes, or 512M, 2G")]
+    #[error("'{0}' is not a size of memory. Write a whole number of bytes, or 512M, 2G")]
     Memory(String),
-    #[error("'{0}' is not a duration: write seconds or 500ms, 30s, 5m, 1h30m")]
+    #[error("'{0}' is not a duration. Write seconds, or 500ms, 30s, 5m, 1h30m")]
     Span(String),
 }
 

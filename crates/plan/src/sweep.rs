@@ -4,25 +4,25 @@ use std::str::FromStr;
 
 use crate::contender::{Contender, ContenderError, check_names};
 
-/// The contenders of one word, in the order in which a shell has them: the last braces vary first.
+/// The contenders of one word, in the order of a shell: the last braces vary first.
 /// A word without braces is one contender. Braces in a URL are its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sweep(pub Vec<Contender>);
 
-/// More are surely a slip, and could be more than fit the memory.
+/// More are surely a mistake, and might not fit in memory.
 const MOST: usize = 1_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SweepError {
-    #[error("'{0}' has a '{{' that no '}}' closes")]
+    #[error("'{0}' has a '{{' without a '}}'. Close it")]
     Open(String),
-    #[error("'{0}' has a '}}' without a '{{'")]
+    #[error("'{0}' has a '}}' without a '{{'. Open it")]
     Closed(String),
-    #[error("'{0}' has braces in braces: write every alternative in full")]
+    #[error("'{0}' has braces in braces. Write every alternative in full")]
     Nested(String),
-    #[error("'{0}' is more than {MOST} contenders")]
+    #[error("'{0}' expands to more than {MOST} contenders. Use fewer alternatives")]
     TooMany(String),
-    #[error("'{0}' comes to '{1}' twice: leave the label away, or one of the two")]
+    #[error("'{0}' expands to '{1}' twice. Drop the label, or one of the two")]
     Twice(String, String),
     #[error(transparent)]
     Contender(#[from] ContenderError),
@@ -45,7 +45,7 @@ impl FromStr for Sweep {
     }
 }
 
-/// The words that a text with `{alternative,…}` stands for; several braces multiply.
+/// The words that a text with `{alternative,…}` expands to; several braces multiply.
 fn expand(text: &str) -> Result<Vec<String>, SweepError> {
     let mut words = vec![String::new()];
     let mut rest = text;
@@ -110,17 +110,20 @@ mod tests {
 
     #[test]
     fn braces_that_do_not_match_are_refused() {
-        assert_eq!(error("postgres@{17.6"), "'postgres@{17.6' has a '{' that no '}' closes");
-        assert_eq!(error("postgres@17.6}"), "'postgres@17.6}' has a '}' without a '{'");
+        assert_eq!(error("postgres@{17.6"), "'postgres@{17.6' has a '{' without a '}'. Close it");
+        assert_eq!(error("postgres@17.6}"), "'postgres@17.6}' has a '}' without a '{'. Open it");
         assert!(error("postgres@{17.{5,6},18.0}").contains("braces in braces"));
-        assert!(error(&format!("sqlite?cache_size={}", "{1,2}".repeat(10))).contains("more than"));
+        assert!(
+            error(&format!("sqlite?cache_size={}", "{1,2}".repeat(10)))
+                .contains("expands to more than")
+        );
     }
 
     #[test]
     fn what_is_in_the_braces_must_be_contenders_and_differ() {
         assert!(error("{postgres,oracle}").starts_with("unknown DBMS 'oracle'"));
-        assert!(error("a=postgres@{17.6,18.0}").contains("comes to 'a' twice"));
-        assert!(error("postgres:x10{a,a}").contains("comes to 'postgres:x10a' twice"));
+        assert!(error("a=postgres@{17.6,18.0}").contains("expands to 'a' twice"));
+        assert!(error("postgres:x10{a,a}").contains("expands to 'postgres:x10a' twice"));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-// The charts of a step: second by second, and response times by percentile.
+// The charts of a step: rates by second, and response times by percentile.
 
-// More lines than this cannot be told apart.
+// More lines than this are hard to distinguish.
 const LINES = 8;
 const HEIGHT = 200;
-/** Of what stays below this, in CPUs or MiB per second, there is nothing to be seen. */
+/** No chart if all values are below this, in CPUs or MiB per second. */
 const LEAST = 0.01;
-/** Width of the axis on the left, where the names of lanes are too. */
+/** Width of the axis on the left, which also has the names of lanes. */
 const AXIS = 86;
 
 const LABELS = { insert: "Inserts", delete: "Deletes", query: "Queries", transaction: "Transactions" };
@@ -17,7 +17,7 @@ const TITLES = {
 const ZERO = { range: (_, __, max) => [0, max > 0 ? max * 1.05 : 1] };
 const LOG = { distr: 3, range: (_, min, max) => max > 0 ? uPlot.rangeLog(min, max, 10, true) : [0.1, 10] };
 
-/** From the first to the last, or from where to where a reader has zoomed. */
+/** From the first to the last value, or the zoomed range. */
 const EXTENT = { time: false, range: (_, min, max) => min === max ? [min - 1, max + 1] : [min, max] };
 const SECONDS = {
   label: "second",
@@ -33,7 +33,7 @@ const NINES = {
   label: "percentile",
   scale: { time: false, range: (_, min, max) => [min, Math.max(min + 1, max)] },
   axis: { incrs: [1], values: (_, ticks) => ticks.map(share) },
-  // The last tick is longer than others and at the very end.
+  // Room for the last tick, which is longer than others.
   padding: [null, 36, null, null],
   value: (_, x) => x == null ? "-" : share(x),
 };
@@ -44,14 +44,14 @@ function share(nines) {
   return (100 * (1 - beyond)).toFixed(Math.max(0, Math.ceil(nines - 2 - 1e-9) + (nines % 1 ? 1 : 0))) + " %";
 }
 
-/** What a reader has zoomed to is in the address; to a tenth, which is as well as one can point. */
+/** Stores the zoomed range in the address, to a tenth: pointing is no more precise. */
 function remember(name, xs, { min, max }) {
   if (min > xs[0] || max < xs.at(-1)) state.zoom.set(name, [min, max].map(x => Math.round(10 * x) / 10));
   else state.zoom.delete(name);
   writeAddress();
 }
 
-/** Charts with one cursor show as much as each other. There may be less than an address of another page says. */
+/** Charts with a common cursor have the same range. The range of an address may exceed the data. */
 function zoomIn(charts, sync, xs, [from, to]) {
   const range = { min: Math.max(from, xs[0]), max: Math.min(to, xs.at(-1)) };
   if (!(range.min < range.max)) return;
@@ -59,13 +59,13 @@ function zoomIn(charts, sync, xs, [from, to]) {
   if (sync) remember(sync, xs, range);
 }
 
-/** Who has no pointer moves the cursor and zooms by keys, and picks a line by its name. */
+/** Keys move the cursor and zoom; names below the chart select a line. */
 function byKeyboard(chart, holder, title, xs, zoom) {
   holder.tabIndex = 0;
   holder.setAttribute("role", "group");
   holder.setAttribute("aria-label", title);
   const at = () => chart.cursor.idx ?? chart.valToIdx((chart.scales.x.min + chart.scales.x.max) / 2);
-  // A key points at no line: the cursor is far from all of them.
+  // A key points at no line, so the cursor is far from all of them.
   const cursor = left => chart.setCursor({ left, top: -9999 }, true, true);
   const move = by => {
     const { min, max } = chart.scales.x;
@@ -101,14 +101,14 @@ function byKeyboard(chart, holder, title, xs, zoom) {
   });
 }
 
-/** Below a chart; the first is that of the axis. */
+/** The names of lines below a chart, without the first, which is that of the axis. */
 function lineNames(chart) {
   return [...chart.root.querySelectorAll(".u-series .u-label")].slice(1);
 }
 
 /**
- * Makes room for what is drawn anew, and returns what gives the keyboard back to what it was at.
- * A chart that is not told that it is gone goes on following the others.
+ * Clears a figure before it is drawn again. Returns a function that restores the focus.
+ * A chart that is not destroyed would continue to follow the others.
  */
 function cleared(figure) {
   const called = part => part.getAttribute("aria-label") ?? part.textContent;
@@ -124,7 +124,7 @@ function cleared(figure) {
 /**
  * A chart with a heading and a button that saves it.
  * Lines have a name, a contender, their values, and may be dashed.
- * Charts with the same `sync`, the name of a step or test, have one cursor and are zoomed together.
+ * Charts with the same `sync`, the name of a step or test, share one cursor and one range.
  */
 function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   const shown = lines.filter(line => !state.hide.has(place(line.contender)));
@@ -142,7 +142,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
     if (key !== "x") return;
     const { min, max } = chart.scales.x;
     whole.hidden = !(min > at[0] || max < at.at(-1));
-    // Only the chart that the reader points at has an event: others follow it, or what was chosen before.
+    // Only the chart under the pointer has an event; others follow it, or an earlier choice.
     if (sync && chart.cursor.event) remember(sync, at, chart.scales.x);
   };
   const switched = (chart, index, { show }) => {
@@ -176,7 +176,7 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
   byKeyboard(chart, holder, title, at, zoom);
   if (state.zoom.has(sync)) zoomIn([chart], null, at, state.zoom.get(sync));
   saver(heading, () => saveCanvas(chart, title, file));
-  // Not within the notification, which the new size could bring about again.
+  // Not within the notification, which the new size could trigger again.
   new ResizeObserver(() => requestAnimationFrame(() => {
     if (holder.clientWidth > 0 && holder.clientWidth !== chart.width) {
       chart.setSize({ width: holder.clientWidth, height: HEIGHT });
@@ -187,12 +187,12 @@ function plot(parent, { title, file, xs, lines, scale, over, sync, hooks }) {
 
 const HUNDREDTHS = Array.from({ length: 101 }, (_, index) => index);
 
-/** How many points a line has before it ends. */
+/** The number of points of a line before it ends. */
 function pointsOf(values) {
   return values.findLastIndex(value => value != null) + 1;
 }
 
-/** Values at each hundredth of what a line lasted, so that long and short ones cover each other. */
+/** Values at each hundredth of a line's length, so long and short lines are comparable. */
 function byProgress(values) {
   const length = pointsOf(values);
   return HUNDREDTHS.map(hundredth =>
@@ -211,8 +211,8 @@ function overTime(data, entries, key, named) {
 }
 
 /**
- * What went on in the background, on the axis of the chart above: of time, with points at the ends of seconds, or of
- * progress, for which `lasted` has how many seconds each contender took.
+ * Background work, on the axis of the chart above: time, with points at the ends of seconds, or
+ * progress, for which `lasted` has the seconds of each contender.
  */
 function lanes(parent, { lanes, stretch }, lasted) {
   const isProgress = state.x === "progress";
@@ -231,7 +231,7 @@ function lanes(parent, { lanes, stretch }, lasted) {
       drawn(group, "title", {}, `${lane.contender}: ${lane.legend}; ${lane.counter}, at most ${lane.most}`);
       const seconds = Math.max(lasted.get(lane.contender) ?? 0, stretch);
       const width = isProgress ? 100 * stretch / seconds : stretch;
-      // Around the point that stands for the same seconds; the last of them may have been cut short.
+      // Around the point for the same seconds; the last stretch may be shorter.
       const left = cell => isProgress ? Math.min(cell * width, 100 - width) : cell * stretch + 0.5;
       [...lane.cells].forEach((digit, cell) => {
         if (digit === "0") return;
@@ -245,7 +245,7 @@ function lanes(parent, { lanes, stretch }, lasted) {
   };
 }
 
-/** A chart over time or progress with lanes below it, which show as much of it as the chart does. */
+/** A chart over time or progress with lanes of the same range below it. */
 function plotWithLanes(parent, options, data, lasted) {
   let view;
   const follow = (chart, key) => {
@@ -261,10 +261,10 @@ function drawSeconds(parent, step, data, machine) {
   const status = entry => entry.contender + (entry.status === "done" ? "" : ` (${entry.status})`);
   const visible = contenders.filter((_, index) => !state.hide.has(index)).length;
   if (visible > LINES) {
-    element(parent, "p", `The first ${LINES} of ${visible} are drawn: hide some in the list above, or click a name below a chart.`, "note");
+    element(parent, "p", `The charts show the first ${LINES} of ${visible} contenders. To see others, hide some in the list at the top, or click names below a chart.`, "note");
   }
   const stretch = data?.stretch ?? machine?.stretch ?? 1;
-  if (stretch > 1) element(parent, "p", `Of every ${stretch} seconds the least and the greatest are drawn.`, "note");
+  if (stretch > 1) element(parent, "p", `The charts show the least and the greatest of each ${stretch} seconds.`, "note");
   const named = name => `${step} ${name}`;
   if (data) {
     const title = TITLES[data.operation];
@@ -274,7 +274,7 @@ function drawSeconds(parent, step, data, machine) {
     const longest = "Longest service time in each second, ms (logarithmic)";
     plot(parent, { ...overTime(data, data.lines, "longest", status), title: longest, file: named("longest"), scale: LOG, sync: step });
   }
-  const observed = [["cpu", "CPUs that the server kept busy"], ["read", "MiB per second read from storage"], ["written", "MiB per second written to storage"]];
+  const observed = [["cpu", "CPUs used by the server"], ["read", "MiB per second read from storage"], ["written", "MiB per second written to storage"]];
   for (const [key, title] of observed) {
     if (!machine?.lines.some(line => line[key].some(value => value > LEAST))) continue;
     plot(parent, { ...overTime(machine, machine.lines, key), title, file: named(title), scale: ZERO, sync: step });
@@ -294,12 +294,12 @@ function drawPercentiles(parent, step, lines) {
     values: xs.map((_, index) => line.ms[index] > 0 ? line.ms[index] : null),
   }));
   const title = both
-    ? "Response times by percentile, ms: from when it was sent (solid) and from when it was due (dotted)"
+    ? "Times by percentile, ms: from when it was sent (solid) and from when it was due (dotted)"
     : "Service times by percentile, ms (logarithmic)";
   plot(parent, { xs, lines: made, over: NINES, scale: LOG, title, file: `${step} percentiles` });
 }
 
-/** Buttons of which one is pressed. */
+/** Buttons, one of them pressed. */
 function choice(parent, entries, chosen, choose) {
   const group = element(parent, "div", null, "choice");
   group.setAttribute("role", "group");
@@ -311,7 +311,7 @@ function choice(parent, entries, chosen, choose) {
   }
 }
 
-/** Of all charts of the page. */
+/** The choice of the axis of all charts. */
 function axisChoice(parent) {
   choice(parent, [["time", "over time"], ["progress", "over progress"]], state.x, x => change({ x }));
 }
@@ -324,7 +324,7 @@ async function drawChart(figure) {
   const percentiles = of(await parsed("percentiles"));
   const refocus = cleared(figure);
   if (found.length === 0 && !machine) {
-    figure.textContent = "No operation ended.";
+    figure.textContent = "No operation completed.";
     return;
   }
   const bar = element(figure, "div", null, "bar-of-choices");

@@ -1,8 +1,8 @@
-// How the rounds of a test went: medians as lines, their spread as ribbons.
+// The rounds of a test over time: medians as lines, their spread as ribbons.
 
-const CYCLES = { ...SECONDS, label: "cycle of the pass", axis: { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } };
+const CYCLES = { ...SECONDS, label: "cycle of the round", axis: { incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000] } };
 
-/** Fills the ribbon of every line that is shown, below the lines. */
+/** Fills the ribbons of visible lines, below the lines. */
 function ribbons(lines, xs) {
   return chart => {
     const { ctx, bbox } = chart;
@@ -26,8 +26,8 @@ function ribbons(lines, xs) {
   };
 }
 
-/** Every round of the line that a reader points at, over the middles of its stretches. */
-function singly(lines, stretch) {
+/** Each round of the line under the pointer, over the middles of its stretches. */
+function eachRound(lines, stretch) {
   let chosen = null;
   const draw = chart => {
     const line = lines[chosen];
@@ -69,13 +69,13 @@ function drawCurve(figure, curves, key, { title, over, xs, isLog, sync, least = 
       return { contender: line.contender, name: line.contender, values, low, high, isLog, rounds: key === "rate" ? line.rounds : [] };
     });
   if (lines.length === 0) return;
-  // A single slow round must not flatten what all the others did.
+  // One extreme round must not flatten the lines of all others.
   const drawnLines = lines.slice(0, LINES);
   const [most, middle] = ["high", "values"].map(of => Math.max(...drawnLines.flatMap(line => line[of])));
   const scale = isLog ? LOG : { range: () => [0, 1.05 * Math.min(most, 2 * middle)] };
   const hooks = { drawAxes: [ribbons(lines, xs)] };
   if (lines.some(line => line.rounds.length > 0)) {
-    const { draw, choose } = singly(lines, curves.stretch_of_rounds);
+    const { draw, choose } = eachRound(lines, curves.stretch_of_rounds);
     hooks.drawAxes.push(draw);
     hooks.setSeries = [choose];
   }
@@ -95,7 +95,7 @@ function drawCurves(figure, curves) {
   if (curves.stretch > 1) element(figure, "p", `A point stands for ${curves.stretch} ${curves.of}s; the ribbon goes from their lowest to their highest.`, "note");
   drawCurve(figure, curves, "rate", { title: curves.title, over, xs, sync }, curves);
   drawCurve(figure, curves, "longest", { title: "Longest service time in each second, ms (logarithmic)", over, xs, isLog: true, sync });
-  drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs that the server kept busy" : "The server's CPU per statement, us", over, xs, sync });
+  drawCurve(figure, curves, "cpu", { title: isSeconds ? "CPUs used by the server" : "The server's CPU per statement, us", over, xs, sync });
   drawCurve(figure, curves, "read", { title: "MiB per second read from storage", over, xs, sync, least: LEAST });
   drawCurve(figure, curves, "written", { title: "MiB per second written to storage", over, xs, sync, least: LEAST });
   for (const { title, lines } of curves.times) {

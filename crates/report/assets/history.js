@@ -2,7 +2,7 @@
 
 const PANEL = { width: 250, height: 104, left: 46, right: 14, top: 8, bottom: 20 };
 
-/** A version without what its builder added. */
+/** A version without the packager's suffix. */
 function short(version) {
   return version.match(/^[\d.]+/)?.[0] ?? version;
 }
@@ -62,12 +62,12 @@ function drawHistory(holder, matrix, row, cells, releases, anchor, extent) {
     const dot = drawn(svg, "circle", { cx: x(at), cy: y(cell.value), r: isChange ? 5 : 3.2, class: isChange ? "change" : "" });
     const interval = cell.low == null ? "" : `, from ${percent(cell.low)} to ${percent(cell.high)}`;
     const said = cell.isJudged && cell.mark ? `; ${cell.mark.text}` : "";
-    const told = releases[at] === anchor ? "what the others are relative to" : percent(cell.value) + interval + said;
+    const told = releases[at] === anchor ? "the baseline of this history" : percent(cell.value) + interval + said;
     const since = isChange
       ? `; ${percent(step.value)} from ${releases[before].version}, from ${percent(step.low)} to ${percent(step.high)}` : "";
     drawn(dot, "title", {}, `${releases[at].contender} (${releases[at].version}): ${told}${since}`);
   }
-  // As many as there is room for, the first and the last always.
+  // As many versions as fit, always with the first and the last.
   const every = Math.ceil(releases.length / 4);
   releases.forEach(({ version }, at) => {
     const isLast = at === releases.length - 1;

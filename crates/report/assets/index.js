@@ -1,5 +1,5 @@
 "use strict";
-// Shows the runs that have every word of the search in them.
+// Shows the runs that contain every word of the search.
 
 const runs = [...document.querySelectorAll(".run")].map(run => [run, run.textContent.toLowerCase()]);
 const search = document.getElementById("search");

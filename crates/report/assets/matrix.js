@@ -1,4 +1,4 @@
-// The table of every contender against any of them.
+// The table that compares contenders with a chosen baseline.
 
 /** Half the width of Student's 95 % interval in standard errors, by degrees of freedom from 1. */
 const STUDENT = [12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179,
@@ -9,7 +9,7 @@ function mean(values) {
   return values.reduce((sum, value) => sum + value, 0) / values.length;
 }
 
-/** The mean of logs and how far its interval reaches on either side; 0 for a single one. */
+/** The mean of logs, and half the width of its interval; null for a single one. */
 function estimate(logs) {
   const value = mean(logs);
   if (logs.length < 2) return { value, reach: null };
@@ -18,11 +18,11 @@ function estimate(logs) {
   return { value, reach: times * Math.sqrt(variance / logs.length) };
 }
 
-/** A contender against the base: logs of value, low and high, with what was judged of it. */
+/** A contender against the baseline: logs of value, low and high, with its mark. */
 function compared(matrix, row, contender, base = state.base) {
   const { measure } = state;
   const mark = row.marks[contender];
-  const judged = measure === 0 && base === matrix.base && matrix.is_comparison;
+  const judged = measure === 0 && base === matrix.baseline && matrix.is_comparison;
   let found = null;
   if (judged && mark?.ratio > 0) {
     found = { value: Math.log(mark.ratio), low: mark.low && Math.log(mark.low), high: mark.high && Math.log(mark.high) };
@@ -44,11 +44,11 @@ function compared(matrix, row, contender, base = state.base) {
     const shift = (matrix.shifts[contender] ?? 0) - (matrix.shifts[base] ?? 0);
     for (const key of ["value", "low", "high"]) if (found[key] != null) found[key] -= shift;
   }
-  // What all tests have in common is part of what was judged.
+  // Verdicts include the suite shift, so none applies to a value without it.
   return { ...found, isKnown: found !== null, isJudged: judged && state.view !== "shift", mark };
 }
 
-/** What the class of a mark says in a cell; only verdicts have colours. */
+/** The class of a cell by its mark; only verdicts have colours. */
 function classOf({ mark, isJudged, isKnown }) {
   const said = mark?.class;
   if (said === "missed") return "hatched";
@@ -57,20 +57,20 @@ function classOf({ mark, isJudged, isKnown }) {
   return { faster: "faster", slower: "slower", unknown: "inconclusive" }[said] ?? "";
 }
 
-/** Why nothing of a test is a result, whatever the number is. */
+/** Why a number is not a valid result, if so. */
 function spoiltBy(cell) {
   const name = classOf(cell);
-  // What was judged of throughput comes behind it.
+  // The label of the throughput follows it.
   if (name === "hatched") return cell.mark.text.split("; ")[0];
   return name === "not-valid" ? cell.mark.text : undefined;
 }
 
-/** What was said of just this number. */
+/** The label of this number. */
 function labelOf(cell) {
   return cell.isJudged ? cell.mark?.text : spoiltBy(cell);
 }
 
-/** As many decimals as the interval supports, by the rule of all formats: crates/stats/src/digits.rs. */
+/** As many decimals as the interval supports, by the rule in crates/stats/src/digits.rs. */
 function ratio({ value, low, high }) {
   const reach = low == null || high == null ? Infinity : (Math.exp(high) - Math.exp(low)) / 2;
   const decimals = Math.ceil(Math.log10(3.55 / reach));
@@ -100,14 +100,14 @@ function fillCell(td, cell, extent, isBase) {
   const mark = { faster: "▲", slower: "▼", hatched: "✕", "not-valid": "∅" }[name];
   if (mark) element(td, "span", mark, "mark");
   if (!isBase && cell.low != null || extent.all) whisker(td, cell, extent.value);
-  // The label that a reader gets without colours.
+  // The label repeats in words what colours show.
   const says = labelOf(cell);
   if (says && !isBase) {
     const label = element(td, "small", says.replace(/ \(.*$/, ""));
     label.title = says;
   }
   const percents = cell.low == null ? percent(cell.value) : `${percent(cell.value)}, from ${percent(cell.low)} to ${percent(cell.high)}`;
-  td.title = isBase ? "the base" : percents;
+  td.title = isBase ? "the baseline" : percents;
 }
 
 function fillAbsolute(td, values, cell) {
@@ -130,7 +130,7 @@ function fillAbsolute(td, values, cell) {
   }
 }
 
-/** Rows in the order chosen, with the title of a group before its first. */
+/** Rows in the chosen order. */
 function ordered(matrix, columns) {
   if (state.sort !== "change") return matrix.rows;
   const size = row => Math.max(0, ...columns.map(index => Math.abs(compared(matrix, row, index).value ?? 0)));
@@ -162,7 +162,7 @@ function drawMatrix(matrix) {
     const th = element(head, "th", null);
     th.scope = "col";
     element(th, "span", matrix.contenders[index], "name");
-    if (index === state.base && !isAbsolute) element(th, "small", "base");
+    if (index === state.base && !isAbsolute) element(th, "small", "baseline");
     else if (!isAbsolute) {
       const scale = element(th, "span", null, "axis");
       for (const log of [-extent.value, 0, extent.value]) element(scale, "span", log ? percent(log).replace(/\.\d/, "") : "0");
@@ -188,14 +188,14 @@ function drawMatrix(matrix) {
   });
 }
 
-/** What the table shows, for a spreadsheet: a ratio with its interval, or the mean of the rounds with that. */
+/** The shown table as CSV: ratios or means of rounds, with intervals. */
 function shownCsv(matrix) {
   const quoted = text => `"${String(text).replaceAll('"', '""')}"`;
   const number = value => value == null || !Number.isFinite(value) ? "" : String(Number(value.toPrecision(6)));
   const isAbsolute = state.view === "absolute";
   const measure = matrix.measures[state.measure];
   const view = { relative: "relative", shift: "relative to suite", absolute: "absolute" }[state.view];
-  const lines = [["test", "group", "contender", "view", "base", "measure", "unit", "value", "low", "high", "verdict"]];
+  const lines = [["test", "group", "contender", "view", "baseline", "measure", "unit", "value", "low", "high", "verdict"]];
   const columns = shownColumns(matrix);
   for (const row of ordered(matrix, columns)) {
     for (const index of columns) {

@@ -1,8 +1,8 @@
-// Puts the page together.
+// Sets up the page.
 
 const hasData = typeof DecompressionStream !== "undefined";
 
-/** Draws what can be seen. What is folded is drawn when it is unfolded: there is much of it. */
+/** Draws the visible parts. Folded parts are drawn when they are unfolded, since there are many. */
 async function drawVisible() {
   const visible = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
     .filter(place => !place.closest("details:not([open])"));
@@ -10,7 +10,7 @@ async function drawVisible() {
     ["figure.chart", "figure.rounds", "figure.curves", ".histories", "details[data-engine] > div"].map(visible);
   for (const place of [...figures, ...rounds, ...curves, ...histories, ...tables]) {
     place.dataset.drawn = "";
-    if (!hasData) place.textContent = "This needs a browser of 2023 or later.";
+    if (!hasData) place.textContent = "This part needs a browser from 2023 or later.";
   }
   if (!hasData) return;
   for (const figure of figures) await drawChart(figure);
@@ -26,7 +26,7 @@ async function drawVisible() {
   if (tables.length > 0) hideParts();
 }
 
-/** Rows, bars and sections of a contender that is hidden. */
+/** Hides rows, bars and sections of hidden contenders. */
 function hideParts() {
   const hidden = new Set([...state.hide].map(index => contenders[index]));
   for (const part of document.querySelectorAll("[data-of]")) part.hidden = hidden.has(part.dataset.of);
@@ -35,7 +35,7 @@ function hideParts() {
   }
 }
 
-/** Shows a flame graph. It has a document of its own, since each has a script and names of its own. */
+/** Shows a flame graph in its own document, since each has its own script and names. */
 async function flame(button) {
   const place = button.closest("details").querySelector("figure");
   for (const other of button.parentElement.children) other.setAttribute("aria-pressed", other === button);
@@ -43,7 +43,7 @@ async function flame(button) {
   frame.title = button.textContent;
   frame.addEventListener("load", () => {
     frame.height = frame.contentDocument.documentElement.scrollHeight + 4;
-    // Its script keeps the zoom in the address, which a frame without one may not.
+    // Its script stores the zoom in the address, which a frame without one does not allow.
     frame.contentWindow.history.replaceState = () => {};
   });
   // The report drew it, with every name escaped.
@@ -51,7 +51,7 @@ async function flame(button) {
   place.replaceChildren(frame);
 }
 
-/** Unfolds what the address leads to. */
+/** Unfolds the target of the address. */
 function reveal() {
   const target = document.getElementById(state.place);
   if (!target) return;
@@ -59,14 +59,14 @@ function reveal() {
     folded.open = true;
   }
   target.scrollIntoView();
-  // Who goes on with the keyboard goes on from there.
+  // The Tab key continues from there.
   target.tabIndex = -1;
   target.focus({ preventScroll: true });
 }
 
 const openAtFirst = new Set();
 
-/** All that can be folded has a name for the address, which is there where it is not as at first. */
+/** Each folding has a name; the address lists those that differ from their first state. */
 function nameFoldings() {
   document.querySelectorAll("details").forEach((folded, number) => {
     folded.dataset.fold = folded.id || number;
@@ -80,7 +80,7 @@ function unfold() {
   }
 }
 
-/** What an address says, as far as there is such a thing. */
+/** The valid parts of an address. */
 function valid(found, matrix) {
   const limits = { base: matrix?.contenders.length, measure: matrix?.measures.length };
   for (const [name, limit] of Object.entries(limits)) {
@@ -131,7 +131,7 @@ function chooser(matrix) {
   show();
 }
 
-/** A key for what a reader does again and again; fields keep theirs. */
+/** Keyboard shortcuts; fields keep their own keys. */
 function keys(matrix) {
   const next = (values, value) => values[(values.indexOf(value) + 1) % values.length];
   const jump = by => {
@@ -164,7 +164,7 @@ function keys(matrix) {
   });
 }
 
-/** What a link leads to comes to lie below the bar of contents, however many lines that has. */
+/** Keeps link targets below the bar of contents, which may have several lines. */
 function clearBar() {
   const bar = document.querySelector("nav");
   if (!bar) return;
@@ -176,8 +176,8 @@ function clearBar() {
 }
 
 /**
- * Nobody unfolds paper. What a DBMS counts itself stays folded, being hundreds of rows for each step,
- * and so do flame graphs.
+ * Unfolds everything for print, except counters of the DBMS, which are hundreds of rows for each
+ * step, and flame graphs.
  */
 function unfoldForPrint() {
   const unfolded = [];
@@ -195,13 +195,13 @@ async function begin() {
   const matrix = hasData ? await parsed("matrix") : null;
   const names = document.querySelectorAll("[data-contender]");
   contenders = matrix?.contenders ?? (hasData ? [...new Set((await parsed("charts")).flatMap(chart => chart.lines.map(line => line.contender)))] : []);
-  first.base = matrix?.base ?? 0;
+  first.base = matrix?.baseline ?? 0;
   state.base = first.base;
   names.forEach((button, index) => {
     button.querySelector(".swatch").style.background = colour(index);
     button.addEventListener("click", () => {
       const hide = new Set(state.hide);
-      // The last one stays.
+      // One contender always stays visible.
       if (!hide.delete(index) && hide.size + 1 < contenders.length) hide.add(index);
       change({ hide });
     });
@@ -237,13 +237,13 @@ async function begin() {
       writeAddress();
     });
   }
-  // Another address is another view: what it does not say is as at first.
+  // Another address is another view: parts that it does not name have their first state.
   addEventListener("hashchange", () => {
     change({ ...nothing(), base: first.base, ...valid(readAddress(), matrix) });
     unfold();
     reveal();
   });
-  // A link in the page has only a place: what was chosen stays, and one can go back.
+  // A link within the page changes the place only, and the Back button returns.
   addEventListener("click", event => {
     const link = event.target.closest?.('a[href^="#"]');
     if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
@@ -272,7 +272,7 @@ async function begin() {
   unfold();
   await drawVisible();
   reveal();
-  // What is still folded is drawn at once when it is printed: a printer does not wait for data.
+  // Printing does not wait for data, so folded parts need them beforehand.
   if (hasData) await Promise.all(["charts", "machine", "percentiles", "histories", "curves"].map(parsed));
 }
 

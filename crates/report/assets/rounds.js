@@ -13,14 +13,14 @@ function drawRounds(figure, matrix) {
   const measure = matrix.measures[state.measure];
   const meaning = /operation/.test(measure.unit) ? ` (an operation is a ${row.operation})` : "";
   const title = `${measure.name}, ${measure.unit}, by round${meaning}`;
-  // The twin is the base once more: a ring.
-  const isTwin = index => matrix.is_comparison && index === matrix.contenders.length - 1 && matrix.contenders[index] === "twin";
+  // The A/A control is drawn as a ring.
+  const isControl = index => matrix.is_comparison && index === matrix.contenders.length - 1 && matrix.contenders[index] === "A/A control";
   figure.replaceChildren();
   const heading = element(figure, "h4", title);
   const shown = matrix.contenders.map((_, index) => index).filter(index => !state.hide.has(index));
   const all = shown.flatMap(index => row.values[state.measure][index]).filter(value => value != null);
   if (all.length === 0) {
-    element(figure, "p", "No round counts.", "note");
+    element(figure, "p", "No measurement counts.", "note");
     return;
   }
   const width = Math.max(280, figure.clientWidth);
@@ -29,8 +29,8 @@ function drawRounds(figure, matrix) {
   const [least, most] = [Math.min(...all), Math.max(...all)];
   const pad = most > least ? 0.06 * (most - least) : Math.max(1e-9, 0.05 * Math.abs(most));
   const [low, high] = [least - pad, most + pad];
-  const refused = row.refused.map(pass => pass.round);
-  const numbers = [...new Set([...row.rounds, ...refused])].sort((one, other) => one - other);
+  const discarded = row.discarded.map(pass => pass.round);
+  const numbers = [...new Set([...row.rounds, ...discarded])].sort((one, other) => one - other);
   const step = (width - left - right) / numbers.length;
   const x = round => left + step * (numbers.indexOf(round) + 0.5);
   const y = value => top + (height - top - bottom) * (high - value) / (high - low);
@@ -45,9 +45,9 @@ function drawRounds(figure, matrix) {
     if (index % every === 0) drawn(svg, "text", { x: x(round), y: height - 4, "text-anchor": "middle" }, round);
   });
   drawn(svg, "text", { x: left - 6, y: height - 4, "text-anchor": "end" }, "round");
-  for (const round of refused) {
-    const why = row.refused.find(pass => pass.round === round).why;
-    const cross = drawn(svg, "text", { class: "refused", x: x(round), y: height - 18, "text-anchor": "middle" }, "✕");
+  for (const round of discarded) {
+    const why = row.discarded.find(pass => pass.round === round).why;
+    const cross = drawn(svg, "text", { class: "discarded", x: x(round), y: height - 18, "text-anchor": "middle" }, "✕");
     drawn(cross, "title", {}, why);
   }
   row.rounds.forEach((round, at) => {
@@ -59,14 +59,14 @@ function drawRounds(figure, matrix) {
     shown.forEach((index, of) => {
       if (values[of] == null) return;
       const dot = drawn(svg, "circle", { cx: x(round), cy: y(values[of]), r: 4, stroke: colour(index), "stroke-width": 1.5,
-        fill: isTwin(index) ? "none" : colour(index) });
+        fill: isControl(index) ? "none" : colour(index) });
       drawn(dot, "title", {}, `${matrix.contenders[index]}, round ${round}: ${format(values[of])} ${measure.unit}`);
     });
   });
   const legend = element(figure, "div", null, "dots-legend");
   for (const index of shown) {
     const name = element(legend, "span", null);
-    const swatch = element(name, "span", null, isTwin(index) ? "swatch ring" : "swatch");
+    const swatch = element(name, "span", null, isControl(index) ? "swatch ring" : "swatch");
     swatch.style.background = swatch.style.borderColor = colour(index);
     name.append(" " + matrix.contenders[index]);
   }

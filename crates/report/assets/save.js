@@ -20,12 +20,12 @@ function css(name) {
   return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 }
 
-/** What a lane takes in a picture. */
+/** The height of a lane in a picture. */
 function laneHeight(row) {
   return Math.max(14, Number(row.querySelector("svg").getAttribute("height")) + 3);
 }
 
-/** What went on in the background, below a chart: names and the cells that are shown, on its axis. */
+/** Background work below a chart: names and visible cells, on its axis. */
 function drawLanes(pen, chart, rows, top) {
   const left = chart.over.offsetLeft;
   for (const row of rows) {
@@ -77,8 +77,8 @@ function saveCanvas(chart, title, file) {
 }
 
 /**
- * The rules of the page that are in force. A picture has a width and a colour scheme of its own, and
- * would choose others.
+ * The rules of the page in force. A picture has its own width and colour scheme, and would choose
+ * others.
  */
 function rules() {
   const texts = list => [...list].map(rule => {
@@ -88,24 +88,24 @@ function rules() {
   return [...document.styleSheets].map(sheet => texts(sheet.cssRules)).join("\n");
 }
 
-/** A part of the page that is drawn with elements, such as a table of plots, with its name above. */
+/** Saves a part of the page that consists of elements, such as a table of plots, with its name. */
 function savePicture(part, name) {
   const right = Math.max(...[...part.children].map(child => child.getBoundingClientRect().right));
   const frame = element(document.body, "div", null, "picture");
   element(frame, "h3", name);
   frame.append(part.cloneNode(true));
   for (const button of frame.querySelectorAll("button")) button.remove();
-  // All of it, also where the page would have it scrolled.
+  // All of it, also the part that the page scrolls.
   frame.style.width = `${Math.ceil(right - part.getBoundingClientRect().left + part.scrollLeft)}px`;
   const { offsetWidth: width, offsetHeight: height } = frame;
-  // It was there to be measured, and is gone before anyone sees it.
+  // It was added to be measured only, and is never visible.
   frame.remove();
   element(frame, "style", rules());
   const content = new XMLSerializer().serializeToString(frame);
   const image = new Image();
   image.onload = () => {
     const canvas = document.createElement("canvas");
-    // Twice as sharp as the page, unless no browser has so great a canvas.
+    // Twice the resolution of the page, within the limits of browsers for a canvas.
     const scale = Math.min(2, 16384 / Math.max(width, height));
     [canvas.width, canvas.height] = [scale * width, scale * height];
     const pen = canvas.getContext("2d");
@@ -116,7 +116,7 @@ function savePicture(part, name) {
   };
   const text = `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}">`
     + `<foreignObject width="100%" height="100%">${content}</foreignObject></svg>`;
-  // With any other address browsers would not give the picture back.
+  // With any other address, browsers would not export the picture.
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
 }
 
@@ -126,7 +126,7 @@ async function copy(button) {
     await navigator.clipboard.writeText(button.dataset.copy);
     button.textContent = "copied";
   } catch {
-    // Where a page may not write to the clipboard, its reader may.
+    // If the page may not write to the clipboard, the reader can.
     const area = element(button.parentElement, "textarea");
     area.value = button.dataset.copy;
     area.select();

@@ -1,24 +1,24 @@
-// What the reader chose. It is in the address, so that a view can be passed on: the place in the page,
-// then what is not as it was at first, such as #test-scan&base=1&hide=2&zoom=scan:10-25.
+// The reader's choices. They are in the address, so a view can be shared: the place in the page,
+// then choices that differ from the first state, such as #test-scan&base=1&hide=2&zoom=scan:10-25.
 
-/** Before anything was chosen. */
+/** The state before any choice. */
 const nothing = () => ({
   place: "", base: null, measure: 0, view: "relative", sort: "plan", x: "time",
   hide: new Set(), open: new Set(),
-  // By step or test: the operation in its charts, and from where to where they show it.
+  // By step or test: the operation of its charts, and their range.
   operation: new Map(), zoom: new Map(),
 });
 const state = nothing();
 const first = nothing();
 
 const listeners = [];
-/** Calls back after each change with the names of what was changed. */
+/** Calls back after each change with the names of the changed choices. */
 function onChange(listener) {
   listeners.push(listener);
 }
 
 function change(values) {
-  // A range of one axis says nothing on another.
+  // A range of one axis has no meaning on another.
   if ("x" in values && values.x !== state.x) values = { zoom: new Map(), ...values };
   Object.assign(state, values);
   writeAddress();
@@ -38,7 +38,7 @@ function writeAddress() {
   if (hash !== location.hash.slice(1)) history.replaceState(null, "", "#" + hash);
 }
 
-/** What cannot be decoded was not written by this page. */
+/** Text that cannot be decoded does not come from this page. */
 function decoded(text) {
   try {
     return decodeURIComponent(text);
@@ -106,8 +106,8 @@ function percent(log) {
   return (value < 0 ? "−" : "+") + Math.abs(value).toFixed(Math.abs(value) < 10 ? 1 : 0) + " %";
 }
 
-// After Okabe and Ito, without the colours that vanish on white or on black; a ninth contender starts
-// over with a dashed line.
+// After Okabe and Ito, without the colours that vanish on white or on black. The ninth contender
+// has the first colour again, with a dashed line.
 const COLOURS = ["#1f86cc", "#e69f00", "#009e73", "#d55e00", "#cc79a7", "#56b4e9", "#8c8c8c", "#a89600"];
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3]];
 

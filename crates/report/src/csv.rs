@@ -16,13 +16,13 @@ use crate::model::{Measured, Model, by_column, seconds};
 use rounds::rounds;
 pub use suite::suite_files;
 
-/// The table of a run: of a comparison every measure of every round, otherwise the metrics of every
-/// finished step under the posts' column names.
+/// The table of a run: all measures of all rounds of a comparison, otherwise the metrics of all
+/// finished steps with the posts' column names.
 pub fn csv(run: &Run) -> String {
     csv_of(run, Verdicts::new(run).as_ref())
 }
 
-/// The same of verdicts that are there already.
+/// The same with known verdicts.
 pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
     match verdicts {
         Some(verdicts) => rounds(&verdicts.matrix(run)),
@@ -30,12 +30,12 @@ pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
     }
 }
 
-/// A row for the verdict on each contender of a comparison in each test; nothing of other runs.
+/// A row for each verdict of a comparison; empty for other runs.
 pub fn verdicts_csv(run: &Run) -> String {
     Verdicts::new(run).map_or(String::new(), |verdicts| verdicts_of(&verdicts))
 }
 
-/// The same of verdicts that are there already.
+/// The same with known verdicts.
 pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
     let table = |rows: &[VerdictRow<'_>]| {
         let mut table = Rows::new();
@@ -46,30 +46,30 @@ pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
     };
     let rows = verdicts.verdict_rows();
     if rows.is_empty() {
-        // Before the first round, too, the columns have their names.
+        // The columns have their names before the first round, too.
         let nothing = table(&[VerdictRow::default()]);
         return nothing.lines().take(1).map(|names| format!("{names}\n")).collect();
     }
     table(&rows)
 }
 
-/// Whether it has what [`metrics_csv`] is about: all have but comparisons by slices alone.
+/// Whether [`metrics_csv`] has rows: all runs do except comparisons by slices only.
 pub fn has_metrics(run: &Run) -> bool {
     run.plan.comparison().is_none_or(|comparison| comparison.uses(Method::Runs))
 }
 
-/// A row for each finished step of a contender, under the posts' column names; of a comparison for
-/// each test by whole runs, of which all rounds are one.
+/// A row for each finished step of a contender, with the posts' column names. A comparison has one
+/// for each test by whole runs, pooled over rounds.
 pub fn metrics_csv(run: &Run) -> String {
     metrics_of(run, Verdicts::new(run).as_ref())
 }
 
-/// The same of verdicts that are there already.
+/// The same with known verdicts.
 pub(crate) fn metrics_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
     let Some(verdicts) = verdicts else { return by_posts_column(&Model::new(run), &[&METRICS]) };
     let together = verdicts.together();
     let model = verdicts.model(run, &together);
-    // All tests are of one benchmark.
+    // All tests belong to one benchmark.
     let columns = model.steps.first().map_or(&[][..], |step| posts_columns(step.counts));
     by_posts_column(&model, columns)
 }
@@ -89,16 +89,16 @@ fn by_posts_column(model: &Model, columns: &[&[Column]]) -> String {
     rows.finish()
 }
 
-/// Every second of every step as it was recorded, unfinished steps included: what all workers of a
-/// kind did, and what it cost. The last second of a step is usually shorter than a second. Of a
-/// comparison every second of every whole run that counts, with its round behind the step.
+/// Every recorded second of every step, unfinished steps included: the work of all workers of a
+/// kind, and its cost. The last second of a step is usually shorter than a second. A comparison has
+/// the seconds of all whole runs that count, with the round after the step.
 pub fn seconds_csv(run: &Run) -> String {
     let mut bytes = Vec::new();
     write_seconds_csv(run, &mut bytes).expect("memory takes all bytes");
     String::from_utf8(bytes).expect("the cells are text")
 }
 
-/// The same, written as it is made: that of a long run is large.
+/// The same, written while it is made: that of a long run is large.
 pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     let verdicts = Verdicts::new(run);
     let work = Operation::ALL.map(|operation| {
@@ -129,8 +129,8 @@ pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// A row for each second; all begin with the same `place`. Of the millions of numbers none needs
-/// quotes, so none is searched for what does.
+/// A row for each second; all start with the same `place`. Numbers need no quotes, and there can be
+/// millions: so they bypass the CSV writer.
 fn write_seconds(out: &mut dyn Write, place: String, measured: &Measured) -> io::Result<()> {
     let start = place.len();
     let mut line = place.into_bytes();

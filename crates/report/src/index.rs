@@ -1,4 +1,4 @@
-//! A folder of runs as a page to browse, and as JSON for programs.
+//! A folder of runs as a page, and as JSON.
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -11,10 +11,10 @@ use crate::model::{Model, Prose, shares};
 
 const SCRIPT: &str = include_str!("../assets/index.js");
 
-/// Names the shape of the JSON; changed when a reader of the old shape would break.
+/// The name of the JSON's format; it changes when the new format breaks readers of the old one.
 const SCHEMA: &str = "rqps-index/1";
 
-/// What a path keeps in a link: a name may hold `#`, `?` or `:`.
+/// The characters of a path that a link escapes: a name may contain `#`, `?` or `:`.
 const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
@@ -35,11 +35,11 @@ pub enum Found {
     Damaged {
         reason: String,
     },
-    /// Something else.
+    /// Not a run.
     Foreign,
 }
 
-/// What the index says of a run.
+/// A run in the index.
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
@@ -47,8 +47,8 @@ pub struct Summary {
     sentence: String,
     /// RFC 3339.
     created: String,
-    /// `done`; or the worst that happened to a step: `failed`, `interrupted` or `running`. None of
-    /// a comparison, which may end when it is precise enough.
+    /// `done`, or the worst status of a step: `failed`, `interrupted` or `running`. None for a
+    /// comparison, which may end early when it is precise enough.
     status: Option<&'static str>,
     contenders: Vec<Who>,
     /// Whether there is a `report.html`.
@@ -56,9 +56,9 @@ pub struct Summary {
     /// The greatest and the least throughput as a share of the first contender's.
     best: Option<Share>,
     worst: Option<Share>,
-    /// Of a comparison.
+    /// The verdicts of a comparison.
     verdicts: Vec<Judgement>,
-    /// How many things a reader must take note of.
+    /// The number of warnings in the report.
     warnings: usize,
 }
 
@@ -76,13 +76,13 @@ struct Share {
     step: String,
 }
 
-/// What a comparison found of a contender.
+/// The result of a comparison for a contender.
 #[derive(Clone, Debug, Serialize)]
 struct Judgement {
     contender: String,
-    /// Why nothing of it can be believed.
+    /// Why all its results are invalid.
     invalid: Option<String>,
-    /// The worst first.
+    /// The labels, the worst first.
     labels: Vec<Counted>,
 }
 
@@ -141,7 +141,7 @@ impl Found {
         }))
     }
 
-    /// Newest first; what is no run comes last.
+    /// The sort key: newest first, and directories that are no run last.
     fn created(&self) -> &str {
         match self {
             Found::Run(summary) => &summary.created,
@@ -177,7 +177,7 @@ pub fn index_json(entries: &[Entry]) -> String {
     json + "\n"
 }
 
-/// The page, which needs nothing but the reports that it links to.
+/// The page. It needs no other files than the linked reports.
 pub fn index_html(entries: &[Entry]) -> String {
     let entries = sorted(entries);
     let runs = entries.iter().filter(|entry| matches!(entry.found, Found::Run(_))).count();
@@ -197,7 +197,7 @@ pub fn index_html(entries: &[Entry]) -> String {
                     h1 { (many(runs, "run")) }
                     p {
                         label {
-                            "Search by DBMS, version, contender, workload, date, state: "
+                            "Search by DBMS, version, contender, workload, date, status: "
                             input #search type="search" autocomplete="off";
                         }
                         " " span #found role="status" {}
@@ -238,14 +238,14 @@ fn run(path: &str, summary: &Summary) -> Markup {
         p {
             time datetime=(summary.created) { (minute(&summary.created)) } " · " (path)
             @if let Some(status) = summary.status { " · " span.state { (status) } }
-            @if !summary.has_report { " · no report.html: rqps report makes it" }
+            @if !summary.has_report { " · no report.html: create it with rqps report" }
         }
         p { (summary.sentence) }
         @if let (Some(worst), Some(best)) = (&summary.worst, &summary.best) {
-            p { "relative to the first: worst " (share(worst)) ", best " (share(best)) }
+            p { "relative to the first contender: worst " (share(worst)) ", best " (share(best)) }
         }
         @for judgement in &summary.verdicts { (verdicts(judgement)) }
-        @if summary.warnings > 0 { p.note { (many(summary.warnings, "thing")) " to take note of" } }
+        @if summary.warnings > 0 { p.note { (many(summary.warnings, "warning")) " in the report" } }
         ul {
             @for who in &summary.contenders {
                 li { (who.name) span.note { " " (who.dbms) " " (who.version) } }
@@ -259,7 +259,7 @@ fn many(count: usize, what: &str) -> String {
     format!("{count} {what}{plural}")
 }
 
-/// `2026-11-24 19:13 UTC` of a time as RFC 3339 has it; what is none stays as it is.
+/// `2026-11-24 19:13 UTC` for a time in RFC 3339; other texts are unchanged.
 fn minute(created: &str) -> String {
     let time = created.parse::<jiff::Timestamp>();
     time.map_or_else(
@@ -281,7 +281,7 @@ fn verdicts(judgement: &Judgement) -> Markup {
                     (counted.tests) " " (counted.label.replace('_', " "))
                 }
             }
-            @if let Some(why) = &judgement.invalid { " nothing of this can be believed: " (why) }
+            @if let Some(why) = &judgement.invalid { " all results of this contender are invalid: " (why) }
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The result for programs: what was derived, and the raw seconds it was derived from. The shape is
-//! stated in `schema/result.schema.json`.
+//! The result for programs: derived values, and the raw seconds that they come from. Its schema is
+//! `schema/result.schema.json`.
 
 mod suite;
 mod together;
@@ -23,32 +23,32 @@ use crate::model::{
     percentile,
 };
 
-/// Names the shape of the result; changed when a reader of the old shape would break.
-pub const SCHEMA: &str = "rqps-result/2";
+/// The name of the schema; its version changes if a reader of the old one would break.
+pub const SCHEMA: &str = "rqps-result/3";
 
 #[derive(Serialize)]
 struct Result<'a> {
     schema: &'static str,
     plan: &'a Plan,
     manifest: &'a Manifest,
-    /// Of several runs together, where and how each was made.
+    /// The merged runs, where and how each was made.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     parts: &'a [Part],
-    /// What differs between them although it should not, where they were forced together.
+    /// Conditions that differ between merged runs although they should not.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     differences: &'a [Difference],
-    /// What must be known of how contenders were compiled before their figures.
+    /// How the contenders were compiled, if that is unusual or differs.
     builds: Vec<String>,
-    /// The contender that `relative` is held against; null if it was never started.
-    base: Option<&'a str>,
+    /// The contender that `relative` refers to; null if it was never started.
+    baseline: Option<&'a str>,
     contenders: &'a [ContenderRecord],
     steps: Steps<'a>,
     /// Of a comparison.
     comparison: Option<ComparisonJson>,
-    /// Of a comparison with tests by whole runs.
+    /// Of a comparison with tests by whole runs: their rounds pooled.
     #[serde(skip_serializing_if = "Option::is_none")]
     together: Option<Vec<together::Test<'a>>>,
-    /// Of the microbenchmarks, where tests ran with several numbers of clients.
+    /// Of microbenchmarks with several numbers of clients.
     #[serde(skip_serializing_if = "Option::is_none")]
     scaleup: Option<Vec<suite::Scaleup<'a>>>,
 }
@@ -57,11 +57,11 @@ struct Result<'a> {
 struct Step<'a> {
     name: &'a str,
     title: &'a str,
-    /// The steps that are shown together with it.
+    /// The group of steps that it is shown in.
     group: Option<&'a str>,
-    /// What throughput counts, per second.
+    /// The unit of the throughput.
     unit: &'static str,
-    /// What costs are divided by.
+    /// The operation that costs are divided by.
     operation: &'static str,
     results: Vec<StepResult<'a>>,
 }
@@ -80,10 +80,10 @@ struct StepResult<'a> {
     index_seconds: Option<f64>,
     clients: u32,
     throughput: Option<f64>,
-    /// Throughput as a share of the base's; null if either step was not finished.
+    /// Throughput as a share of the baseline's; null if one of the two steps was not finished.
     relative: Option<f64>,
     sla: Option<Sla>,
-    /// The posts' columns; null for what the tables print as NA.
+    /// The posts' columns; null if the tables print NA.
     metrics: BTreeMap<&'static str, Option<f64>>,
     costs: BTreeMap<&'static str, Option<f64>>,
     /// Of the microbenchmarks only.
@@ -93,17 +93,17 @@ struct StepResult<'a> {
     totals: BTreeMap<&'static str, u64>,
     work: BTreeMap<&'static str, Work<'a>>,
     samples: Samples<'a>,
-    /// Of the whole seconds; null where they tell nothing.
+    /// Of the whole seconds; null if there are too few, or none with a meaning.
     steadiness: Option<SteadinessJson>,
     engine: Engine<'a>,
-    /// What a reader must know, such as a wait that was given up.
+    /// A note, such as a wait that was given up.
     note: Option<&'a str>,
-    /// What the clients sent, and how the DBMS carried it out; of the microbenchmarks only.
+    /// What the clients sent, and how the DBMS executed it; microbenchmarks only.
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     statements: &'a [StatementRecord],
 }
 
-/// What the DBMS itself counted, under its own names and in its own units; zeros are left out.
+/// Counters and gauges of the DBMS under its own names and in its own units, without zeros.
 #[derive(Serialize)]
 struct Engine<'a> {
     counters: BTreeMap<&'a str, u64>,
@@ -116,7 +116,7 @@ struct Engine<'a> {
 struct EngineSamples<'a> {
     /// Seconds from the start of the window to the end of the sample.
     at: Milliseconds<'a>,
-    /// Only what moved.
+    /// Only values that changed.
     values: BTreeMap<&'a str, List<'a>>,
 }
 
@@ -132,7 +132,7 @@ struct SteadinessJson {
     trend: Option<f64>,
     /// The first second of every level but the first.
     changes: Vec<usize>,
-    /// Share of the seconds that did less than half of what is usual around them.
+    /// Share of the seconds with less than half of the usual rate around them.
     stall_share: f64,
     longest_stall_seconds: usize,
     /// From one stall to the next, if they are regular.
@@ -167,7 +167,7 @@ struct Sla {
     met: bool,
 }
 
-/// What all workers of one kind did.
+/// The work of all connections of one kind.
 #[derive(Serialize)]
 struct Work<'a> {
     operations: u64,
@@ -188,7 +188,7 @@ struct Times {
     count: u64,
     mean_ns: f64,
     max_ns: u64,
-    /// Null where fewer than ten values lie beyond the percentile.
+    /// Null if fewer than ten values lie beyond the percentile.
     percentiles_ns: BTreeMap<&'static str, Option<u64>>,
     /// Counts by the posts' buckets.
     buckets: BTreeMap<&'static str, u64>,
@@ -294,7 +294,7 @@ fn write(
         parts: &run.parts,
         differences: &run.differences,
         builds: lines_of_builds(&run.contenders),
-        base: model.base.map(|base| model.contenders[base]),
+        baseline: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },
         comparison: verdicts.map(ComparisonJson::new),
@@ -415,8 +415,8 @@ fn work<'a>(totals: &'a Totals, raw: Raw) -> Work<'a> {
         others: totals.others,
         retries: totals.retries,
         max_lag_ns: totals.max_lag,
-        service: times(&totals.service),
-        response: totals.response.as_ref().map(times),
+        service: times(&totals.service.unpacked()),
+        response: totals.response.as_ref().map(|response| times(&response.unpacked())),
         seconds: Seconds {
             operations: OfSeconds(seconds, |second| second.operations),
             rows: OfSeconds(seconds, |second| second.rows),

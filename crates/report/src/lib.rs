@@ -1,7 +1,7 @@
-//! A run as people and programs read it: text, Markdown, HTML, JSON, CSV and the formats of others.
+//! Reports of a run: text, Markdown, HTML, JSON, CSV and the formats of other programs.
 //!
-//! Every format is printed from the same tables (`model`), so a number reads alike everywhere.
-//! Nothing here measures, reads a file or can fail.
+//! All formats come from the same tables (`model`), so a number is the same everywhere. Nothing
+//! here measures, reads a file or can fail.
 
 mod comparison;
 mod csv;
@@ -30,7 +30,7 @@ pub use selftest::{
 };
 pub use text::{Colour, post, text};
 
-/// Whether any step was measured to its end without sustaining its write rate.
+/// Whether any finished step missed its target write rate.
 pub fn sla_missed(run: &rqps_store::Run) -> bool {
     let model = model::Model::new(run);
     let mut done = model.steps.iter().flat_map(|step| step.done());

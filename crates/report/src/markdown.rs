@@ -8,7 +8,7 @@ use rqps_store::Run;
 use crate::comparison::{self, Verdicts};
 use crate::model::{self, Cell, Model, Prose, Suite, Table};
 
-/// Rows of each table and warnings that are shown; three tables of them stay below sixty lines.
+/// The number of rows of each table, and of warnings; three tables stay below sixty lines.
 const ROWS: usize = 10;
 const WARNINGS: usize = 6;
 
@@ -39,7 +39,7 @@ pub fn summary_markdown(run: &Run) -> String {
     let summaries = [
         ("Relative to the first", model::relative(&model)),
         ("Operations per second (l.x: rows indexed per second)", model::absolute(&model)),
-        ("Rows inserted per second beside the queries", model::sla(&model)),
+        ("Rows inserted per second while queries ran", model::sla(&model)),
     ];
     for (title, drawn) in summaries {
         if !drawn.is_empty() {
@@ -51,7 +51,7 @@ pub fn summary_markdown(run: &Run) -> String {
     lines.join("\n")
 }
 
-/// What explains the figures of single steps.
+/// A remark on single steps.
 fn remark(run: &Run) -> String {
     match &run.plan.design {
         Design::Single(workload) => workload.remark(),
@@ -63,7 +63,7 @@ fn table(table: &Table) -> Vec<String> {
     let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |", cells.join(" | "));
     let names = table.headings.iter().map(|heading| escape(&heading.name)).collect();
     let mut lines = vec![line("", names), format!("|---|{}", "--:|".repeat(table.headings.len()))];
-    // The last row can be the target, which belongs to those above it however many are shown.
+    // The last row may be the target, which applies to all rows, shown or not.
     let shown = if table.rows.len() > ROWS { ROWS - 1 } else { table.rows.len() };
     for row in &table.rows[..shown] {
         lines.push(line(&escape(&row.name), row.cells.iter().map(marked).collect()));
@@ -85,13 +85,13 @@ pub(crate) fn rest(all: usize, shown: usize) -> Option<String> {
     (all > shown).then(|| format!("… and {} more", all - shown))
 }
 
-/// Names can hold anything; none of it may become markup.
+/// Names can contain anything, which must not become markup.
 pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     let mut before = ' ';
     for c in text.chars() {
         match c {
-            // Inside a word these have no meaning: postgres@17.6 calls nobody.
+            // Inside a word these have no meaning: postgres@17.6 mentions no user.
             '_' | '@' if before.is_alphanumeric() => escaped.push(c),
             '@' => escaped.push_str("&#64;"),
             '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$' => {

@@ -1,5 +1,5 @@
 //! The result as text. A terminal shows the summary tables, then the metrics of each step; a post
-//! has more tables below them. Per-second series are for the page and the exports.
+//! has more tables below them. The page and the exports have the series of seconds.
 
 mod details;
 mod suite;
@@ -22,22 +22,22 @@ pub enum Colour {
     Never,
 }
 
-/// Columns of a terminal that the summary tables fit in.
+/// The width of a terminal for the summary tables.
 const WIDTH: usize = 100;
-/// Steps side by side; the ten of the current profiles fit, older ones have more.
+/// Steps side by side: the ten of the current profiles fit, older profiles have more.
 const STEPS_ABREAST: usize = 10;
 
-/// What a reader wants first, ending in a line feed.
+/// The summary, ending in a line feed.
 pub fn text(run: &Run, colour: Colour) -> String {
     text_of(run, Verdicts::new(run).as_ref(), colour)
 }
 
-/// The whole result: the same, then sizes, response times and what else a post has.
+/// The whole result: the summary, then sizes, response times and the other tables of a post.
 pub fn post(run: &Run, colour: Colour) -> String {
     post_of(run, Verdicts::new(run).as_ref(), colour)
 }
 
-/// The same of verdicts that are there already, since to reach them takes most of the time.
+/// The same with known verdicts, since computing them takes most of the time.
 pub(crate) fn post_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
     let mut parts = vec![text_of(run, verdicts, colour)];
     match verdicts {
@@ -48,7 +48,7 @@ pub(crate) fn post_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour
         }
         None => {
             let model = Model::new(run);
-            // Of the microbenchmarks tests.csv has it: there are too many tests.
+            // The microbenchmarks have too many tests: these tables are in tests.csv.
             if Suite::new(&model).is_none() {
                 parts.extend(details::parts(&model, colour));
             }
@@ -62,7 +62,7 @@ fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String
     let prose = Prose::new(&model);
     let mut parts = vec![heading(&prose)];
     if !prose.warnings.is_empty() {
-        parts.push(bullets("Take note", &prose.warnings));
+        parts.push(bullets("Warnings", &prose.warnings));
     }
     if let Some(verdicts) = verdicts {
         parts.push(comparison::text(verdicts, colour));
@@ -75,7 +75,7 @@ fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String
     let summaries = [
         ("Rows inserted (l.x: indexed) or queries per second", model::absolute(&model)),
         ("The same, as a share of the first contender's", model::relative(&model)),
-        ("Rows inserted per second beside the queries", model::sla(&model)),
+        ("Rows inserted per second while queries ran", model::sla(&model)),
         (
             "CPU per row or query, us: the DBMS's processes (server), rqps's workers (client)",
             model::cpu_split(&model),
@@ -103,7 +103,7 @@ pub(crate) fn bullets(title: &str, lines: &[String]) -> String {
     format!("{title}\n{}", wrapped(lines.iter().map(|line| ["-", line.as_str()])))
 }
 
-/// Words beside words, broken into lines that fit.
+/// Columns of words, broken into lines that fit.
 pub(crate) fn wrapped<'a, const COLUMNS: usize>(
     rows: impl Iterator<Item = [&'a str; COLUMNS]>,
 ) -> String {
@@ -161,7 +161,7 @@ fn draw(table: &Table, columns: &[usize], colour: Colour) -> Drawn {
     for row in &table.rows {
         let cells = columns.iter().map(|&column| {
             let cell = &row.cells[column];
-            // What must not be taken for a result is told without colours, too.
+            // Values that are no result have a mark, also without colours.
             let is_spoilt = matches!(cell.tone, Tone::Missed | Tone::Ignored);
             let mark = if is_spoilt { cell.tone.mark() } else { "" };
             let drawn = right(&format!("{}{mark}", cell.text));
@@ -198,10 +198,10 @@ fn close_up(drawn: &mut Drawn) {
     }
 }
 
-/// Names of up to so many characters, such as `postgres@16.10:x10d server`, are not broken.
+/// Names of up to this length, such as `postgres@16.10:x10d server`, are not broken.
 const UNBROKEN: usize = 26;
 
-/// Lets long names, never numbers, be broken into lines.
+/// Breaks long names, never numbers, into lines.
 fn fit_names(drawn: &mut Drawn) {
     let widths = drawn.column_max_content_widths();
     let numbers: usize = widths.iter().skip(1).map(|width| usize::from(*width) + 1).sum();

@@ -1,8 +1,8 @@
-//! Whether verdicts are true where the truth is known: false alarms, coverage, power, bias and
-//! signs, and the bounds that they must keep.
+//! Whether verdicts are right if the truth is known: false alarms, coverage, power, bias and signs,
+//! and the bounds that they must keep.
 //!
-//! A bound is broken only when the interval of what was counted lies wholly outside: a few cells
-//! can not condemn a method, and many must be nearly right.
+//! A bound is broken only if the whole interval of the count lies outside: a few cells cannot
+//! condemn a method, and many cells must be nearly right.
 
 use std::collections::BTreeMap;
 
@@ -10,18 +10,18 @@ use crate::binomial::Share;
 use crate::estimate::{Estimate, mean, median, variance};
 use crate::paired::t_interval;
 
-/// The level of the tests that are put to the test.
+/// The level of the tests that are checked.
 pub const LEVEL: f64 = 0.05;
-/// What is found or explained must be so in this share.
+/// The least share of changes that must be found, and of causes that must be right.
 pub const LEAST_POWER: f64 = 0.8;
-/// A bias may be this part of what can be detected.
+/// The largest acceptable bias, as a part of the MDE.
 pub const MOST_BIAS: f64 = 0.3;
 
-/// One test of one contender whose true difference from its base is known.
+/// One test of one contender whose true difference from its baseline is known.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Known {
-    /// Cells with the same have more in common than chance: equals of one contender its restarts
-    /// and its data, slowdowns of one test what their base did in the same slices.
+    /// Cells of one group are not independent: equal builds share their restarts and data,
+    /// slowdowns of one test share their baseline's slices.
     pub group: String,
     /// The log of the true ratio.
     pub truth: f64,
@@ -29,19 +29,19 @@ pub struct Known {
     pub estimate: Estimate,
     /// The log ratio of each restart, in their order: the first of all cells is taken for the same.
     pub restarts: Vec<f64>,
-    /// What would have been seen with a chance of 80 %.
+    /// The MDE.
     pub detectable: f64,
 }
 
 impl Known {
-    /// Whether a difference is seen that has not the sign of the true one.
+    /// Whether a difference is found with the wrong sign.
     pub fn is_wrong_sign(&self) -> bool {
         self.truth != 0.0
             && self.estimate.is_significant()
             && self.estimate.value * self.truth < 0.0
     }
 
-    /// Whether the true difference is seen.
+    /// Whether the true difference is found.
     pub fn is_found(&self) -> bool {
         self.estimate.is_significant() && self.estimate.value * self.truth > 0.0
     }
@@ -63,11 +63,11 @@ impl Known {
 /// What cells of a kind have in common.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// A difference is seen.
+    /// A difference is found.
     pub flagged: Share,
-    /// Seen or not: the contender is the faster.
+    /// Significant or not: the contender is faster.
     pub above: Share,
-    /// The 95 % interval holds the truth.
+    /// The 95 % interval contains the truth.
     pub covered: Share,
     /// Both by group.
     above_by_group: Vec<f64>,
@@ -75,12 +75,12 @@ pub struct Summary {
     /// Measured minus true, as logs: the means of groups, and of each restart over all cells.
     errors_by_group: Vec<f64>,
     errors_by_restart: Vec<f64>,
-    /// The true difference is seen.
+    /// The true difference is found.
     pub found: Share,
-    /// The same of those that could be seen: the true difference is at least what was detectable.
+    /// The same for cells whose true difference is at least the MDE.
     pub found_of_detectable: Share,
     pub wrong_signs: Share,
-    /// The median SD between restarts, and the median of what was detectable. NaN of nothing.
+    /// The median SD between restarts, and the median MDE. NaN without cells.
     pub spread: f64,
     pub detectable: f64,
 }
@@ -123,37 +123,37 @@ impl Summary {
         }
     }
 
-    /// More differences are seen between equals than the level allows, or they have one side.
-    /// `alpha` is the chance that this is said wrongly.
+    /// More differences are found between equal builds than the level allows, or they have one
+    /// sign. `alpha` is the chance that this is reported wrongly.
     pub fn is_alarmist(&self, alpha: f64) -> bool {
         self.flagged.interval(alpha).low > LEVEL || self.is_one_sided(alpha)
     }
 
-    /// A contender whose data or restarts happen to be good is faster in many tests at once, which
-    /// is no side of the method's: so the shares of groups must have that side, too.
+    /// An arm whose data or restarts happen to be good is faster in many tests at once, which is
+    /// not a bias of the method: so the shares of groups must have that sign, too.
     fn is_one_sided(&self, alpha: f64) -> bool {
         let is_above = !self.above.interval(alpha).contains(0.5);
         let shares = t_interval(&self.above_by_group, None, alpha);
         is_above && shares.is_some_and(|shares| !shares.interval.contains(0.5))
     }
 
-    /// Intervals hold the truth too seldom. A base that was off in a test is off for each size that
-    /// was tried there, so this must be so by groups, too.
+    /// Intervals contain the truth too rarely. A baseline that is off in a test is off for each
+    /// size of slowdown there, so this must hold by groups, too.
     pub fn is_overconfident(&self, alpha: f64) -> bool {
         let shares = t_interval(&self.covered_by_group, None, alpha);
         self.covered.interval(alpha).high < 1.0 - LEVEL
             && shares.is_some_and(|shares| shares.interval.high < 1.0 - LEVEL)
     }
 
-    /// What could be seen is seen too seldom.
+    /// Changes above the MDE are found too rarely.
     pub fn is_blind(&self, alpha: f64) -> bool {
         self.found_of_detectable.interval(alpha).high < LEAST_POWER
     }
 
-    /// The mean of measured minus true, as logs, with its interval at the level 1 − `alpha`. What
-    /// is true of a restart is so in all of its tests, and what is expected of a test may be wrong
-    /// in all of its restarts: so it is taken over groups and over restarts, and that of the two
-    /// which knows less is given. None for fewer than two of either.
+    /// The mean of measured minus true, as logs, with its interval at the level 1 − `alpha`. An
+    /// error of a restart is in all of its tests, and a wrong expectation of a test is in all of
+    /// its restarts. So the mean is taken over groups and over restarts, and the wider interval is
+    /// returned. None for fewer than two of either.
     pub fn bias(&self, alpha: f64) -> Option<Estimate> {
         let by_group = t_interval(&self.errors_by_group, None, alpha)?;
         let by_restart = t_interval(&self.errors_by_restart, None, alpha)?;
@@ -161,7 +161,7 @@ impl Summary {
         Some(if width(&by_group) > width(&by_restart) { by_group } else { by_restart })
     }
 
-    /// Differences come out too large or too small.
+    /// Measured differences are too large or too small.
     pub fn is_biased(&self, alpha: f64) -> bool {
         self.bias(alpha).is_some_and(|bias| {
             bias.is_significant() && bias.value.abs() > MOST_BIAS * self.detectable
@@ -266,8 +266,8 @@ mod tests {
         assert!(is_overconfident([4, 3, 4, 4, 3, 4, 4, 3]));
     }
 
-    /// Restarts of the base that all tests have in common, off by an SD of 0.4 %: tests agree on
-    /// what is chance, and in which expectations are wrong, restarts do.
+    /// Restarts of the baseline that all tests share, off by an SD of 0.4 %: tests agree on chance,
+    /// and restarts agree on wrong expectations.
     #[test]
     fn a_bias_is_one_of_tests_and_of_restarts() {
         let biased = |common: f64, off: f64| {

@@ -1,4 +1,4 @@
-//! Whether groups of observations have one mean: of rounds of several runs that are taken together.
+//! Whether groups of observations have one mean, such as the rounds of several merged runs.
 
 use statrs::distribution::{ContinuousCDF, FisherSnedecor};
 

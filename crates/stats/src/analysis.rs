@@ -1,4 +1,4 @@
-//! One metric of one test: its sample, and the estimates that can be had from it.
+//! One metric of one test: its sample, and the estimates from it.
 
 use std::collections::BTreeMap;
 
@@ -8,32 +8,32 @@ use crate::hodges_lehmann::{one_sample, two_sample};
 use crate::moderated::{Prior, Variance};
 use crate::paired::{spread, t_interval};
 
-/// One restart of a comparison by slices: the medians of the log ratios to the base
+/// One restart of a comparison by slices: the medians of the log ratios to the baseline
 /// ([`restart`](crate::slices::restart)).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogRatios {
     pub contender: f64,
-    /// Of the twin to the base alone.
-    pub twin: Option<f64>,
+    /// Of the A/A control to the baseline alone.
+    pub control: Option<f64>,
 }
 
 /// One round of whole runs: the logs of their values.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogValues {
     pub base: f64,
-    pub twin: Option<f64>,
+    pub control: Option<f64>,
     pub contender: f64,
 }
 
 impl LogValues {
-    /// The log ratio of the contender to base and twin.
+    /// The log ratio of the contender to baseline and control.
     pub fn ratio(&self) -> f64 {
         self.contender - self.base()
     }
 
-    /// Base and twin are one build: their mean.
+    /// Baseline and control are one build: their mean.
     fn base(&self) -> f64 {
-        self.twin.map_or(self.base, |twin| (self.base + twin) / 2.0)
+        self.control.map_or(self.base, |control| (self.base + control) / 2.0)
     }
 }
 
@@ -57,18 +57,18 @@ impl Sample {
     }
 }
 
-/// From this many tests on a class is worth asking about the variance of one.
+/// From this many tests on, the variance of a test is moderated by those of its class.
 const MODERATE_FROM: usize = 5;
 
 /// One metric of one test, ready to be estimated at any level.
 pub(crate) struct Analysis {
     /// Of each round.
     pub(crate) ratios: Vec<f64>,
-    /// The samples of whole runs: base with twin, and contender.
+    /// The samples of whole runs: baseline with control, and contender.
     runs: Option<(Vec<f64>, Vec<f64>)>,
     is_paired: bool,
     prior: Option<Prior>,
-    /// By how much contender and base may differ because they were measured at different times.
+    /// By how much contender and baseline may differ because they were measured at different times.
     drift: f64,
 }
 
@@ -79,7 +79,7 @@ impl Analysis {
                 (restarts.iter().map(|restart| restart.contender).collect(), None)
             }
             Sample::Runs(rounds) => {
-                let bases = rounds.iter().flat_map(|round| [Some(round.base), round.twin]);
+                let bases = rounds.iter().flat_map(|round| [Some(round.base), round.control]);
                 let contender = rounds.iter().map(|round| round.contender).collect();
                 let ratios = rounds.iter().map(LogValues::ratio).collect();
                 (ratios, Some((bases.flatten().collect(), contender)))
@@ -88,25 +88,31 @@ impl Analysis {
         Analysis { ratios, runs, is_paired, prior: None, drift: 0.0 }
     }
 
-    /// The twin as if it were a contender; none without one.
-    pub(crate) fn of_twin(sample: &Sample, is_paired: bool) -> Option<Analysis> {
-        let twin = match sample {
+    /// The A/A control as if it were a contender; none without one.
+    pub(crate) fn of_control(sample: &Sample, is_paired: bool) -> Option<Analysis> {
+        let control = match sample {
             Sample::Slices(restarts) => Sample::Slices(
                 restarts
                     .iter()
-                    .filter_map(|restart| Some(LogRatios { contender: restart.twin?, twin: None }))
+                    .filter_map(|restart| {
+                        Some(LogRatios { contender: restart.control?, control: None })
+                    })
                     .collect(),
             ),
             Sample::Runs(rounds) => Sample::Runs(
                 rounds
                     .iter()
                     .filter_map(|round| {
-                        Some(LogValues { base: round.base, twin: None, contender: round.twin? })
+                        Some(LogValues {
+                            base: round.base,
+                            control: None,
+                            contender: round.control?,
+                        })
                     })
                     .collect(),
             ),
         };
-        Some(Analysis::new(&twin, is_paired)).filter(|analysis| !analysis.ratios.is_empty())
+        Some(Analysis::new(&control, is_paired)).filter(|analysis| !analysis.ratios.is_empty())
     }
 
     fn two_samples(&self) -> Option<&(Vec<f64>, Vec<f64>)> {
@@ -123,8 +129,8 @@ impl Analysis {
         self.beyond_drift(alpha, Analysis::measured_beside)
     }
 
-    /// What is left to say of an estimate where the two sides were not measured at the same time:
-    /// its interval reaches farther by the drift, and p is that of a true difference within it.
+    /// An estimate for arms that were not measured at the same time: its interval is wider by the
+    /// drift, and p is that of a true difference within the drift.
     fn beyond_drift(
         &self,
         alpha: f64,
@@ -151,7 +157,7 @@ impl Analysis {
 
     fn measured(&self, alpha: f64) -> Option<Estimate> {
         match self.two_samples() {
-            // The shift of one run against one would have a value, but nothing to go by.
+            // The shift of one run against one would have a value, but no uncertainty.
             Some(_) if self.ratios.len() < 2 => None,
             Some((base, contender)) => two_sample(base, contender, alpha),
             None => t_interval(&self.ratios, self.prior.as_ref(), alpha),
@@ -175,7 +181,7 @@ impl Analysis {
     /// they are in opposite directions. Slices are judged by the primary alone.
     pub(crate) fn is_agreed(&self, primary: &Estimate, alpha: f64) -> bool {
         let Some(other) = self.beside(alpha).filter(|_| self.runs.is_some()) else { return true };
-        // Ranks of so few rounds cannot speak at this level, and their silence says nothing.
+        // Ranks of so few rounds cannot be significant at this level, which contradicts nothing.
         if other.interval == Interval::EVERYTHING {
             return true;
         }
@@ -187,7 +193,7 @@ impl Analysis {
 
     fn design(&self) -> Contrast {
         match self.two_samples() {
-            // Whether all rounds have a twin, or some lack it.
+            // Whether all rounds have an A/A control, or some lack it.
             Some((base, contender)) => {
                 Contrast::TwoSample { base_per_round: (base.len() / contender.len().max(1)) as u32 }
             }
@@ -218,9 +224,9 @@ impl Analysis {
         detectable(design.standard_error(sd, rounds), degrees, detectable::ALPHA) + self.drift
     }
 
-    /// The rounds that would tell the `value` from 0, or from the margin if that is farther. Always
-    /// more than there are where the present ones did not settle it. No number of them tells less
-    /// than the drift.
+    /// The rounds that would separate the `value` from 0, or from the margin if that is farther.
+    /// Always more than the present ones if these did not decide. None below the drift, which no
+    /// number of rounds resolves.
     pub(crate) fn rounds_needed(&self, value: f64, margin: f64, alpha: f64) -> Option<u32> {
         let distance = value.abs().max(margin - value.abs()).min(margin) - self.drift;
         let (sd, prior_degrees) = self.sd().filter(|_| distance > 0.0)?;

@@ -1,4 +1,4 @@
-//! How much one run knows: seconds that resemble their neighbours are fewer observations than
+//! The information in one run: seconds that resemble their neighbours are fewer observations than
 //! they seem. For statements about one run only, never for a verdict.
 
 use crate::estimate::mean;

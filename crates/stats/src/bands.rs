@@ -5,7 +5,7 @@
 const QUARTER: f64 = 0.25;
 /// A column whose smallest value is at least this share of its largest has no bad values.
 const CLOSE: f64 = 0.8;
-/// Whole percent of the base above which a relative value is faster, and below which slower.
+/// Whole percent of the baseline above which a relative value is faster, and below which slower.
 const FASTER_ABOVE: f64 = 105.0;
 const SLOWER_BELOW: f64 = 95.0;
 
@@ -87,19 +87,19 @@ impl Range {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relative {
-    /// More than 1.05 of the base; blue.
+    /// More than 1.05 of the baseline; blue.
     Faster,
-    /// Less than 0.95 of the base; yellow.
+    /// Less than 0.95 of the baseline; yellow.
     Slower,
     Same,
 }
 
-/// `value` as a share of `base`; none when the base did nothing.
+/// `value` as a share of `base`; none if the baseline did nothing.
 pub fn relative(value: f64, base: f64) -> Option<f64> {
     (base > 0.0).then(|| value / base)
 }
 
-/// How a share of the base is marked in the tables of the microbenchmarks, where 1.05 and 0.95
+/// How a share of the baseline is marked in the tables of the microbenchmarks, where 1.05 and 0.95
 /// themselves, as printed, are marked.
 pub fn published_band(share: f64) -> Relative {
     match (share * 100.0).round() {
@@ -109,8 +109,8 @@ pub fn published_band(share: f64) -> Relative {
     }
 }
 
-/// How a share of the base is coloured. The whole percent is compared, as it is printed: 1.05 and
-/// 0.95 themselves are the same.
+/// The colour of a share of the baseline. The whole percent is compared, as it is printed: 1.05 and
+/// 0.95 themselves count as the same.
 pub fn relative_band(share: f64) -> Relative {
     match (share * 100.0).round() {
         percent if percent > FASTER_ABOVE => Relative::Faster,

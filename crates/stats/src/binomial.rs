@@ -1,4 +1,4 @@
-//! A share of so many, with its exact interval.
+//! A share with its exact interval.
 
 use statrs::distribution::{Beta, ContinuousCDF};
 
@@ -12,7 +12,7 @@ pub struct Share {
 }
 
 impl Share {
-    /// How many of them are so.
+    /// From the outcomes, counting those that are true.
     pub fn count(all: impl IntoIterator<Item = bool>) -> Share {
         all.into_iter().fold(Share::default(), |share, hit| Share {
             hits: share.hits + u64::from(hit),
@@ -20,7 +20,7 @@ impl Share {
         })
     }
 
-    /// None of nothing.
+    /// None without outcomes.
     pub fn value(self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }

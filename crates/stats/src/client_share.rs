@@ -2,8 +2,8 @@
 
 use crate::window::Window;
 
-/// From this share on the client is the bottleneck: were the DBMS free, the rate would at most
-/// double, so its differences show at less than half of their size.
+/// From this share on the client is the bottleneck: a DBMS that takes no time would at most double
+/// the rate, so its differences show at less than half of their size.
 pub const BOTTLENECK: f64 = 0.5;
 
 /// The client's CPU as a share of the client's and the DBMS's together. None where they share a

@@ -1,10 +1,10 @@
-//! The metrics table of the Insert Benchmark posts: the columns under their published names
-//!. The posts' last column, `tag`, is the contender's name and is not a number.
+//! The metrics table of the Insert Benchmark posts: the columns under their published names. The
+//! posts' last column, `tag`, is the contender's name and is not a number.
 
 use crate::tail::low_tail;
 use crate::window::Window;
 
-/// What is printed for a value that does not exist, as in the posts.
+/// Printed for a value that does not exist, as in the posts.
 pub const NOT_AVAILABLE: &str = "NA";
 
 const KIB: f64 = 1024.0;
@@ -126,7 +126,7 @@ pub const METRICS: [Column; 20] = [
     Column {
         name: "cpupq",
         unit: "us/operation",
-        legend: "microseconds of CPU of the whole host, client and DBMS together, per operation",
+        legend: "microseconds of CPU of the whole host, including client and DBMS, per operation",
         decimals: 0,
         value: |w| w.per_operation(w.host_cpu),
     },

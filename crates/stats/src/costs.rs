@@ -1,6 +1,6 @@
-//! What the posts' metrics do not tell apart: the CPU and the switches of the DBMS, of the client
-//! and of everything else, per operation (whole-host CPU holds the client's own, which
-//! was 21 to 45% of it in the original).
+//! What the posts' metrics do not separate: the CPU and the switches of the DBMS, of the client and
+//! of everything else, per operation (whole-host CPU includes the client's own, which was 21 to 45%
+//! of it in the original).
 
 use crate::columns::Column;
 
@@ -32,7 +32,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "client CPU",
         unit: "us/operation",
-        legend: "CPU of rqps's worker threads per operation; NA when they share a process with \
+        legend: "CPU of the client's threads per operation; NA when they share a process with \
                  the DBMS, whose CPU then includes it",
         decimals: 2,
         value: |w| w.per_operation(w.client_cpu()),
@@ -40,7 +40,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "other CPU",
         unit: "us/operation",
-        legend: "CPU of the host that was neither the DBMS's nor the client's",
+        legend: "CPU of other processes per operation: neither the DBMS's nor the client's",
         decimals: 2,
         value: |w| {
             let known = w.server_cpu()? + w.client_cpu().unwrap_or(0);
@@ -50,7 +50,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "steal",
         unit: "%",
-        legend: "time the hypervisor gave to others, as a percentage of all CPUs",
+        legend: "time that the hypervisor gave to other guests, as a percentage of all CPUs",
         decimals: 1,
         value: |w| w.percent_of_cpus(w.host_steal),
     },
@@ -64,7 +64,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "server invol. cs",
         unit: "switches/operation",
-        legend: "involuntary context switches of the DBMS per operation: it was put off a CPU",
+        legend: "involuntary context switches of the DBMS per operation: it was preempted",
         decimals: 3,
         value: |w| w.per_operation(w.server_involuntary_switches),
     },
@@ -78,7 +78,7 @@ pub const COSTS: [Column; 13] = [
     Column {
         name: "run queue",
         unit: "us/operation",
-        legend: "time the DBMS's threads waited for a CPU, per operation",
+        legend: "time that the DBMS's threads waited for a CPU, per operation",
         decimals: 2,
         value: |w| w.per_operation(w.server_run_queue_wait),
     },

@@ -1,9 +1,9 @@
-//! What a comparison could have seen, and how many rounds it would need.
+//! The minimum detectable effect (MDE) of a comparison, and how many rounds it would need.
 
 use crate::distribution::t_quantile;
 use crate::hodges_lehmann::mann_whitney_k;
 
-/// The chance to see a change of the minimal detectable size.
+/// The power: the chance to find a true change of the size of the MDE.
 pub const POWER: f64 = 0.80;
 /// Two-sided.
 pub const ALPHA: f64 = 0.05;
@@ -13,7 +13,7 @@ pub const ALPHA: f64 = 0.05;
 pub enum Contrast {
     /// One log ratio per restart; the SD is that of these.
     Paired,
-    /// Runs against runs, with so many of the base in each round; the SD is that of one run.
+    /// Runs against runs, with one or two of the baseline in each round; the SD is that of one run.
     TwoSample { base_per_round: u32 },
 }
 
@@ -36,8 +36,8 @@ impl Contrast {
         }
     }
 
-    /// The fewest rounds that can tell a change at the two-sided `alpha`, however large it is: runs
-    /// are judged by their ranks, of which there are only so many orders.
+    /// The fewest rounds that can find a change at the two-sided `alpha`, however large it is: runs
+    /// are judged by their ranks, which have a limited number of orders.
     pub fn fewest_rounds(self, alpha: f64) -> u32 {
         let Contrast::TwoSample { base_per_round } = self else { return 2 };
         let tells = |rounds: &u32| {
@@ -48,9 +48,9 @@ impl Contrast {
     }
 }
 
-/// An effect of this size is seen with a chance of [`POWER`] at the two-sided `alpha`, given the
-/// standard error of the estimate and its degrees of freedom. In the unit of the error: for log
-/// ratios .01 is 1 %. Infinite without a degree of freedom.
+/// The MDE: an effect of this size is found with a chance of [`POWER`] at the two-sided `alpha`,
+/// given the standard error of the estimate and its degrees of freedom. In the unit of the error:
+/// for log ratios .01 is 1 %. Infinite without a degree of freedom.
 pub fn detectable(standard_error: f64, degrees: f64, alpha: f64) -> f64 {
     if degrees.is_nan() || degrees <= 0.0 {
         return f64::INFINITY;
@@ -58,9 +58,9 @@ pub fn detectable(standard_error: f64, degrees: f64, alpha: f64) -> f64 {
     (t_quantile(1.0 - alpha / 2.0, degrees) + t_quantile(POWER, degrees)) * standard_error
 }
 
-/// More rounds than anyone runs.
+/// No comparison has more rounds than this.
 const ROUNDS_LIMIT: u32 = 100_000;
-/// Ranks of so many rounds tell a change at any level that a report has.
+/// Ranks of this many rounds can find a change at any level of a report.
 const RANKS_LIMIT: u32 = 30;
 
 /// The smallest number of rounds whose detectable effect is at most `effect`. `prior_degrees` are
@@ -120,8 +120,8 @@ mod tests {
 
     #[test]
     fn a_second_base_in_each_round_helps() {
-        let twin = Contrast::TwoSample { base_per_round: 2 };
-        let ratio = twin.standard_error(1.0, 8) / RUNS.standard_error(1.0, 8);
+        let control = Contrast::TwoSample { base_per_round: 2 };
+        let ratio = control.standard_error(1.0, 8) / RUNS.standard_error(1.0, 8);
         assert!((ratio - 0.75_f64.sqrt()).abs() < 1e-12);
     }
 
@@ -151,9 +151,9 @@ mod tests {
     fn ranks_need_as_many_rounds_as_have_orders_enough() {
         assert_eq!(RUNS.fewest_rounds(ALPHA), 4);
         assert_eq!(rounds_needed(RUNS, 0.0, 0.01, 0.0, ALPHA), Some(4));
-        let twin = Contrast::TwoSample { base_per_round: 2 };
-        assert_eq!(twin.fewest_rounds(ALPHA), 3, "2 of 84 orders");
-        assert_eq!(twin.fewest_rounds(ALPHA / 7.0), 4, "2 of 495");
+        let control = Contrast::TwoSample { base_per_round: 2 };
+        assert_eq!(control.fewest_rounds(ALPHA), 3, "2 of 84 orders");
+        assert_eq!(control.fewest_rounds(ALPHA / 7.0), 4, "2 of 495");
         assert!(RUNS.fewest_rounds(1e-4) < RANKS_LIMIT);
     }
 

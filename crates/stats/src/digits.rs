@@ -1,15 +1,15 @@
-//! How many digits of a number its interval supports.
+//! The number of digits that an interval supports.
 
 use std::ops::RangeInclusive;
 
 use crate::estimate::Interval;
 
-/// Decimals of what is known to ± `reach`, within `bounds`: they leave two digits of `reach` if
-/// these are at most 35, else one (Particle Data Group, Review of Particle Physics, 5.3). So the
-/// ends of an interval are told apart, and little of what is printed is chance.
+/// Decimals of a value that is known to ± `reach`, within `bounds`: they leave two digits of
+/// `reach` if these are at most 35, else one (Particle Data Group, Review of Particle Physics,
+/// 5.3). So the ends of an interval differ in print, and little of what is printed is chance.
 pub fn decimals(reach: f64, bounds: RangeInclusive<usize>) -> usize {
     let decimals = (3.55 / reach).log10().ceil();
-    // Taken in this order the least are left of what is not a number.
+    // In this order a value that is not a number gets the fewest.
     decimals.max(*bounds.start() as f64).min(*bounds.end() as f64) as usize
 }
 
@@ -26,7 +26,7 @@ impl Digits {
         Digits { decimals: decimals(log.exp().half_width(), 2..=4) }
     }
 
-    /// `0.974`, from its log; "-" of what is not finite.
+    /// `0.974`, from its log; "-" if it is not finite.
     pub fn ratio(self, log: f64) -> String {
         self.part(log.exp())
     }
@@ -40,21 +40,21 @@ impl Digits {
         }
     }
 
-    /// `-2.6 %`, from the log; "-" of what is not finite.
+    /// `-2.6 %`, from the log; "-" if it is not finite.
     pub fn percent(self, log: f64) -> String {
         let (percent, decimals) = (100.0 * log.exp_m1(), self.decimals - 2);
         if !percent.is_finite() {
             return "-".to_string();
         }
         let text = format!("{percent:+.decimals$} %");
-        // What rounds to nothing has no sign.
+        // A value that rounds to zero has no sign.
         match text.contains(|c: char| ('1'..='9').contains(&c)) {
             true => text,
             false => text.trim_start_matches(['+', '-']).to_string(),
         }
     }
 
-    /// `2.6 %`, from the log of what has no direction.
+    /// `2.6 %`, from the log of a size without a sign.
     pub fn size(self, log: f64) -> String {
         self.percent(log.abs()).trim_start_matches('+').to_string()
     }

@@ -1,6 +1,6 @@
 //! A value with its uncertainty, and the plain summaries of a sample that several estimators
 //! share. Everything is on the natural-log scale unless it says otherwise: the log of a ratio to
-//! the base, so that +0.01 and −0.01 are the same distance from "no change".
+//! the baseline, so that +0.01 and −0.01 are the same distance from "no change".
 
 use statrs::statistics::Statistics;
 
@@ -15,7 +15,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// What is known from nothing.
+    /// The interval without any observation.
     pub const EVERYTHING: Interval = Interval { low: f64::NEG_INFINITY, high: f64::INFINITY };
 
     pub fn around(center: f64, half_width: f64) -> Interval {
@@ -62,13 +62,13 @@ impl Estimate {
         !self.interval.contains(0.0)
     }
 
-    /// As a ratio to the base.
+    /// As a ratio to the baseline.
     pub fn ratio(&self) -> f64 {
         self.value.exp()
     }
 }
 
-/// The mean; NaN of nothing.
+/// The mean; NaN without values.
 pub(crate) fn mean(values: &[f64]) -> f64 {
     values.mean()
 }
@@ -78,12 +78,12 @@ pub(crate) fn variance(values: &[f64]) -> f64 {
     values.variance()
 }
 
-/// The mean of the middle two, or the one in the middle; NaN of nothing.
+/// The mean of the middle two, or the one in the middle; NaN without values.
 pub(crate) fn median(values: &[f64]) -> f64 {
     median_of(values.to_vec())
 }
 
-/// The same of values that nobody needs afterwards.
+/// The same for values that are not needed afterwards.
 pub(crate) fn median_of(mut values: Vec<f64>) -> f64 {
     if values.is_empty() {
         return f64::NAN;

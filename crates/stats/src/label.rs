@@ -6,7 +6,7 @@ use statrs::distribution::{Binomial, DiscreteCDF};
 
 use crate::estimate::{Estimate, Interval};
 
-/// What a comparison of one test says. Sizes are on the log scale and not negative: 0.01 is 1 %.
+/// The verdict on one test. Sizes are on the log scale and not negative: 0.01 is 1 %.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Label {
     /// Slower by the margin or more.
@@ -17,15 +17,14 @@ pub enum Label {
     Improvement { at_least: f64 },
     /// Faster, by less than the margin.
     SmallImprovement { at_least: f64 },
-    /// As fast within the margin, and a change of `detectable` would probably have been seen.
+    /// As fast within the margin. `detectable` is the MDE.
     NoChange { detectable: f64 },
-    /// Nothing can be said. A change of `detectable` would probably have been seen; infinite with
-    /// too few rounds to tell. So many rounds would probably be enough; none if no number of them
-    /// is known to be.
+    /// None of the others. `detectable` is the MDE, infinite with too few rounds. `rounds` would
+    /// probably be enough; none if no number is known to be.
     Inconclusive { detectable: f64, rounds: Option<u32> },
-    /// The measurement cannot be believed.
+    /// A guard, a failure or the A/A control rules the measurement out.
     Invalid { why: String },
-    /// As fast, but an operation costs at least so much more of `cost`.
+    /// As fast, but an operation costs more of `cost`, by `at_least`.
     EfficiencyRegression { cost: String, at_least: f64 },
 }
 
@@ -37,15 +36,15 @@ impl fmt::Display for Label {
             Label::Improvement { .. } => f.write_str("improvement"),
             Label::SmallImprovement { .. } => f.write_str("small improvement"),
             Label::NoChange { detectable } => {
-                write!(f, "no change (could have seen {:.1} %)", 100.0 * detectable.exp_m1())
+                write!(f, "no change (MDE {:.1} %)", 100.0 * detectable.exp_m1())
             }
             Label::Inconclusive { detectable, .. } if !detectable.is_finite() => {
                 f.write_str("inconclusive (too few rounds)")
             }
             Label::Inconclusive { detectable, rounds } => {
-                write!(f, "inconclusive (could have seen {:.1} %", 100.0 * detectable.exp_m1())?;
+                write!(f, "inconclusive (MDE {:.1} %", 100.0 * detectable.exp_m1())?;
                 match rounds {
-                    Some(rounds) => write!(f, ", needs about {rounds} rounds)"),
+                    Some(rounds) => write!(f, "; about {rounds} rounds needed)"),
                     None => f.write_str(")"),
                 }
             }
@@ -55,7 +54,7 @@ impl fmt::Display for Label {
     }
 }
 
-/// What a test's data and its work make of a difference that matters.
+/// The kind of a test, on which its margin depends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     CachedRead,
@@ -64,7 +63,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// The practical margin on the log scale: smaller changes are called small.
+    /// The margin on the log scale, the smallest change that matters: smaller ones are called
+    /// small.
     pub const fn margin(self) -> f64 {
         match self {
             Kind::CachedRead => 0.02,
@@ -74,7 +74,7 @@ impl Kind {
     }
 }
 
-/// What the label of one test is chosen from. Logs of ratios of rates: below 0 is slower.
+/// The input of the label of one test. Logs of ratios of rates: below 0 is slower.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     /// With its interval adjusted for the family.
@@ -86,18 +86,18 @@ pub struct Evidence {
     pub rounds_needed: Option<u32>,
     /// False if the second method of analysis contradicts the first.
     pub is_agreed: bool,
-    /// The cost that rose most, if any did beyond doubt, and by how much at least.
+    /// The cost that rose most, if any did significantly, and by how much at least.
     pub risen_cost: Option<(String, f64)>,
 }
 
 impl Evidence {
-    /// The first rule that holds. Whether the measurement is valid is asked before.
+    /// The first rule that holds. The validity of the measurement is checked before.
     pub fn label(self) -> Label {
         let Evidence { estimate, interval_90, margin, .. } = self;
         let Interval { low, high } = estimate.interval;
         let (detectable, rounds) = (self.detectable, self.rounds_needed);
         if !self.is_agreed {
-            // How many rounds would settle it is reckoned by the first method alone.
+            // The number of rounds needed is computed by the first method alone.
             Label::Inconclusive { detectable, rounds: None }
         } else if high < 0.0 {
             match estimate.value <= -margin {
@@ -120,19 +120,19 @@ impl Evidence {
     }
 }
 
-/// A twin that differs from the base with a p-value below this makes its test invalid.
-pub const TWIN_ALPHA: f64 = 0.01;
-/// A twin that differs with a p-value below this is a hit; a few are to be expected.
-pub const TWIN_HIT_ALPHA: f64 = 0.05;
+/// An A/A control that differs from the baseline with a p-value below this makes its test invalid.
+pub const CONTROL_ALPHA: f64 = 0.01;
+/// An A/A control that differs with a p-value below this is a hit; a few are to be expected.
+pub const CONTROL_HIT_ALPHA: f64 = 0.05;
 
-/// The most twin hits that `tests` comparisons of the base with itself have in 95 % of reports. A
-/// report with more is invalid as a whole.
-pub fn most_twin_hits(tests: u64) -> u64 {
+/// The most control hits that `tests` comparisons of the baseline with itself have in 95 % of
+/// reports. A report with more is invalid as a whole.
+pub fn most_control_hits(tests: u64) -> u64 {
     const SHARE: f64 = 0.95;
-    // One test without a hit has a chance of just that share.
+    // A single test has no hit with a probability of exactly that share.
     const ROUNDING: f64 = 1e-9;
     // Only a probability outside [0, 1] is an error.
-    let Ok(hits) = Binomial::new(TWIN_HIT_ALPHA, tests) else { return tests };
+    let Ok(hits) = Binomial::new(CONTROL_HIT_ALPHA, tests) else { return tests };
     (0..=tests).find(|count| hits.cdf(*count) >= SHARE - ROUNDING).unwrap_or(tests)
 }
 
@@ -167,27 +167,18 @@ mod tests {
             (evidence(-0.03, -0.019, -0.001), "small regression"),
             (evidence(0.01, 0.02, 0.03), "improvement"),
             (evidence(0.001, 0.01, 0.019), "small improvement"),
-            (evidence(-0.005, 0.0, 0.005), "no change (could have seen 1.1 %)"),
-            (
-                evidence(-0.021, 0.0, 0.005),
-                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
-            ),
-            (
-                evidence(-0.005, 0.0, 0.02),
-                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
-            ),
-            (
-                evidence(-0.05, -0.02, 0.0),
-                "inconclusive (could have seen 1.1 %, needs about 14 rounds)",
-            ),
-            (disagreed, "inconclusive (could have seen 1.1 %)"),
-            (endless, "inconclusive (could have seen 1.1 %)"),
+            (evidence(-0.005, 0.0, 0.005), "no change (MDE 1.1 %)"),
+            (evidence(-0.021, 0.0, 0.005), "inconclusive (MDE 1.1 %; about 14 rounds needed)"),
+            (evidence(-0.005, 0.0, 0.02), "inconclusive (MDE 1.1 %; about 14 rounds needed)"),
+            (evidence(-0.05, -0.02, 0.0), "inconclusive (MDE 1.1 %; about 14 rounds needed)"),
+            (disagreed, "inconclusive (MDE 1.1 %)"),
+            (endless, "inconclusive (MDE 1.1 %)"),
             (costlier, "efficiency regression (server CPU)"),
         ] {
             assert_eq!(evidence.clone().label().to_string(), words, "{evidence:?}");
         }
-        let invalid = Label::Invalid { why: "foreign CPU 23 %".to_string() };
-        assert_eq!(invalid.to_string(), "invalid (foreign CPU 23 %)");
+        let invalid = Label::Invalid { why: "CPU of other processes 23 %".to_string() };
+        assert_eq!(invalid.to_string(), "invalid (CPU of other processes 23 %)");
     }
 
     #[test]
@@ -212,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn forty_two_twins_may_have_five_hits() {
-        assert_eq!([0, 1, 2, 42, 200].map(most_twin_hits), [0, 0, 1, 5, 15]);
+    fn forty_two_controls_may_have_five_hits() {
+        assert_eq!([0, 1, 2, 42, 200].map(most_control_hits), [0, 0, 1, 5, 15]);
     }
 }

@@ -36,8 +36,7 @@ pub struct Prior {
     pub variance: f64,
     /// Infinite where the variances differ by no more than chance: then all are s0².
     pub degrees: f64,
-    /// Of all variances together. None of them is known better, whatever it borrows (limma:
-    /// `df.total`).
+    /// Of all variances. None of them has more, whatever it borrows (limma: `df.total`).
     pub most: f64,
 }
 
@@ -65,8 +64,7 @@ impl Prior {
         Some(Prior { variance: (mean(&logs) + bias).exp(), degrees, most })
     }
 
-    /// (d0 · s0² + d · s²) / (d0 + d), on d0 + d degrees of freedom, or as many as all have
-    /// together.
+    /// (d0 · s0² + d · s²) / (d0 + d), on d0 + d degrees of freedom, or as many as all have in sum.
     pub fn moderate(&self, own: Variance) -> Variance {
         let weight = self.degrees + own.degrees;
         let value = match weight.is_infinite() {
@@ -76,7 +74,7 @@ impl Prior {
         Variance { value, degrees: weight.min(self.most) }
     }
 
-    /// What it adds to the degrees of freedom that a variance has by itself.
+    /// The degrees of freedom that it adds to those of a variance.
     pub fn beyond(&self, own: f64) -> f64 {
         self.degrees.min(self.most - own)
     }

@@ -1,15 +1,14 @@
-//! Where the noise of an estimate comes from, and so what would make it smaller: more restarts, or
-//! longer measurements in each.
+//! The source of an estimate's noise, and so what would reduce it: more restarts, or longer
+//! measurements in each.
 
 use crate::estimate::{mean, variance};
 
 /// The variance of the values of restarts, split.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Noise {
-    /// What differs from restart to restart, however long each is measured.
+    /// The variance from restart to restart, however long each is measured.
     pub between: f64,
-    /// The mean of the squared standard errors of the restarts: what longer ones would make
-    /// smaller.
+    /// The mean of the squared standard errors of the restarts, which longer ones would reduce.
     pub within: f64,
 }
 
@@ -27,7 +26,7 @@ impl Noise {
         (between + within > 0.0).then_some(Noise { between, within })
     }
 
-    /// The share of the noise that only more restarts make smaller. Above a half they help most,
+    /// The share of the noise that only more restarts reduce. Above a half more restarts help most,
     /// below it longer ones.
     pub fn share_between(&self) -> f64 {
         self.between / (self.between + self.within)

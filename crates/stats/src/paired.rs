@@ -129,7 +129,7 @@ mod tests {
         let rounds = vec![vec![0.5, 1.5], vec![3.0, 3.0], vec![5.5, 4.5]];
         let share = share_of_rounds(&[rounds]).unwrap();
         assert!((share - 3.75 / 4.25).abs() < 1e-12, "{share}");
-        // A guard has refused a run of the last round.
+        // A run of the last round was discarded.
         let rounds = vec![vec![0.5, 1.5], vec![3.0, 3.0], vec![5.5, 4.5], vec![9.0]];
         assert_eq!(share_of_rounds(&[rounds]), Some(share));
     }

@@ -1,15 +1,15 @@
-//! Differences of CPU profiles: microseconds per operation of every function, of two sides that
-//! were profiled some times each.
+//! Differences of CPU profiles: microseconds per operation of every function, for two arms that
+//! were profiled several times each.
 //!
 //! A profile is divided by the operations of its run, not by its samples, so the change of a
 //! function is a part of the change of CPU per operation.
 //!
-//! Four runs of a side know the variance of one function badly: by Welch's interval alone, adjusted
-//! for some hundred functions, one that fell from 8.1 to 0.1 us was no sure change. But it is known
-//! what makes the runs differ: samples are counted, and a run is faster or slower as a whole. So
-//! the variance of a function is what these two come to, times a dispersion which functions borrow
-//! from each other (Smyth 2004, as edgeR and limma do for genes); it is never taken to be less than
-//! that of counting. Degrees of freedom are Welch's and Satterthwaite's over the parts.
+//! Four runs of an arm estimate the variance of one function poorly: with Welch's interval alone,
+//! adjusted for some hundred functions, a fall from 8.1 to 0.1 us was not significant. But the
+//! sources of the variance are known: samples are counted, and a run is faster or slower as a
+//! whole. So the variance of a function is the sum of these two, times a dispersion that functions
+//! borrow from each other (Smyth 2004, as edgeR and limma do for genes), and never less than that
+//! of counting. Degrees of freedom are Welch's and Satterthwaite's over the parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,32 +26,32 @@ pub struct Profile<'a> {
     pub operations: u64,
 }
 
-/// What of a stack's time is a function's.
+/// Which part of a stack's time counts for a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// What it did itself.
+    /// Its own time.
     Own,
-    /// With all that it called.
+    /// Its own time and that of all functions it called.
     Inclusive,
 }
 
-/// A function in both sides' profiles, in microseconds per operation.
+/// A function in the profiles of both arms, in microseconds per operation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
     pub name: String,
     pub base: f64,
     pub contender: f64,
-    /// Contender minus base; interval and p adjusted for the number of functions.
+    /// Contender minus baseline; interval and p adjusted for the number of functions.
     pub change: Estimate,
 }
 
-/// Functions that take less than this share of the CPU on both sides are not looked at: each one
-/// more makes the intervals of all others wider.
+/// Functions below this share of the CPU in both arms are not tested: each additional one makes the
+/// intervals of all others wider.
 const LEAST_SHARE: f64 = 0.005;
 const ALPHA: f64 = 0.05;
 
-/// Every function worth looking at, the largest growth first and the largest fall last. None with
-/// fewer than two runs of a side, or without samples.
+/// Every function that is tested, the largest growth first and the largest fall last. None with
+/// fewer than two runs of an arm, or without samples.
 pub fn functions(base: &[Profile], contender: &[Profile], of: Measure) -> Option<Vec<Function>> {
     let sides = [Side::new(base, of)?, Side::new(contender, of)?];
     let is_seen = |name: &&&str| sides.iter().any(|side| side.share(name) >= LEAST_SHARE);
@@ -77,23 +77,23 @@ pub fn functions(base: &[Profile], contender: &[Profile], of: Measure) -> Option
     Some(functions)
 }
 
-/// The functions that have surely grown, the largest growth first.
+/// The functions that have grown significantly, the largest growth first.
 pub fn growths(functions: &[Function]) -> impl Iterator<Item = &Function> {
     functions.iter().filter(|function| function.change.interval.low > 0.0)
 }
 
-/// The functions that have surely shrunk, the largest fall first.
+/// The functions that have shrunk significantly, the largest fall first.
 pub fn falls(functions: &[Function]) -> impl Iterator<Item = &Function> {
     functions.iter().rev().filter(|function| function.change.interval.high < 0.0)
 }
 
-/// Microseconds of CPU per operation, of several runs together.
+/// Microseconds of CPU per operation, over several runs.
 pub fn total(profiles: &[Profile]) -> f64 {
     let nanos: u64 = profiles.iter().flat_map(|profile| profile.stacks.values()).sum();
     nanos as f64 / 1e3 / operations(profiles)
 }
 
-/// Microseconds per operation by stack, of several runs together.
+/// Microseconds per operation by stack, over several runs.
 pub fn merged(profiles: &[Profile]) -> BTreeMap<String, f64> {
     let mut merged: BTreeMap<String, f64> = BTreeMap::new();
     let operations = operations(profiles);
@@ -107,14 +107,14 @@ fn operations(profiles: &[Profile]) -> f64 {
     profiles.iter().map(|profile| profile.operations).sum::<u64>().max(1) as f64
 }
 
-/// The share of the time for which a function or stack is so.
+/// The share of the time in stacks with a property.
 pub fn share(profiles: &[Profile], is_so: impl Fn(&str) -> bool) -> f64 {
     let all = || profiles.iter().flat_map(|profile| profile.stacks);
     let so: u64 = all().filter(|(stack, _)| is_so(stack)).map(|(_, nanos)| nanos).sum();
     so as f64 / all().map(|(_, nanos)| nanos).sum::<u64>().max(1) as f64
 }
 
-/// The runs of a side.
+/// The runs of an arm.
 struct Side<'a> {
     /// By function, microseconds per operation of each run.
     micros: BTreeMap<&'a str, Vec<f64>>,
@@ -155,9 +155,8 @@ impl<'a> Side<'a> {
         self.mean(name) / mean(&self.totals)
     }
 
-    /// What the variance of a run is expected to be: of counting samples, and of how fast it was as
-    /// a whole. Samples are as many as there is CPU time, so how many of them are a function's is
-    /// binomial.
+    /// The expected variance of a run: from counting samples, and from the speed of the run as a
+    /// whole. The CPU time sets the number of samples, so the number in a function is binomial.
     fn expected(&self, name: &str) -> [f64; 2] {
         let Some(runs) = self.micros.get(name) else { return [0.0; 2] };
         let counting = runs.iter().zip(&self.totals).zip(&self.sample);
@@ -196,12 +195,12 @@ fn names(stack: &str, of: Measure) -> Vec<&str> {
     }
 }
 
-/// The function that was at work.
+/// The function that was running.
 pub fn innermost(stack: &str) -> &str {
     stack.rsplit(';').next().unwrap_or(stack)
 }
 
-/// Contender minus base, with its interval at the level 1 − `alpha`.
+/// Contender minus baseline, with its interval at the level 1 − `alpha`.
 fn change(sides: &[Side; 2], name: &str, prior: Option<&Prior>, alpha: f64) -> Estimate {
     let value = sides[1].mean(name) - sides[0].mean(name);
     let Some(own) = dispersion(sides, name) else {
@@ -220,9 +219,8 @@ fn change(sides: &[Side; 2], name: &str, prior: Option<&Prior>, alpha: f64) -> E
     Estimate::from_t(value, sum.sqrt(), sum * sum / uncertain, alpha)
 }
 
-/// The stacks of two sides from the innermost function on that nearly all of both have in common:
-/// what is below is how a server starts its threads, which differs between releases and says
-/// nothing.
+/// The stacks of two arms from the innermost function on that nearly all of them share: below it is
+/// how a server starts its threads, which differs between releases and is irrelevant.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Anchored {
     /// None if there is no such function; stacks are then whole.

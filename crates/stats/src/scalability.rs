@@ -1,6 +1,6 @@
 //! Where more clients stop helping: the universal scalability law (Gunther 2007).
 
-/// The rate that so many clients reached together.
+/// The rate of a number of clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub clients: f64,
@@ -20,7 +20,7 @@ pub struct Law {
 }
 
 impl Law {
-    /// The rate of so many clients.
+    /// The rate of `clients` clients.
     pub fn rate(&self, clients: f64) -> f64 {
         let others = clients - 1.0;
         self.single * clients / (1.0 + self.contention * others + self.coherency * clients * others)
@@ -60,12 +60,12 @@ impl Law {
     }
 }
 
-/// The rate with so many clients over that with the fewest, in the posts with 48 clients and one,
-/// by which they sort tests: more than 40, 30 to 40, 20 to 30, 10 to 20, and less.
+/// The bounds of the rate with the most clients over that with the fewest, by which the posts (with
+/// 48 clients and one) sort tests: more than 40, 30 to 40, 20 to 30, 10 to 20, and less.
 const PUBLISHED_BOUNDS: [f64; 4] = [40.0, 30.0, 20.0, 10.0];
 const PUBLISHED_CLIENTS: f64 = 48.0;
 
-/// The posts' lower bounds for `ideal` times as many clients, the highest first.
+/// The posts' lower bounds, scaled to `ideal` times as many clients, the highest first.
 pub fn bounds(ideal: f64) -> [f64; 4] {
     PUBLISHED_BOUNDS.map(|bound| bound * ideal / PUBLISHED_CLIENTS)
 }

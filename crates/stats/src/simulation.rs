@@ -1,5 +1,5 @@
-//! Simulated runs with fixed seeds, calibrated from the measured noise, and
-//! what the designs and estimators make of them. Only for tests.
+//! Simulated runs with fixed seeds, calibrated from the measured noise, and the results of the
+//! designs and estimators for them. Only for tests.
 
 use rand::RngExt;
 use rand::seq::SliceRandom;

@@ -3,7 +3,7 @@
 /// The share of the promised rate that must be reached on average over the step.
 pub const REQUIRED_SHARE: f64 = 0.95;
 
-/// Rows per second that all clients together promise to insert.
+/// The target of all clients: rows inserted per second.
 pub fn target(clients: u32, rate: u32) -> f64 {
     f64::from(clients) * f64::from(rate)
 }
@@ -20,9 +20,8 @@ pub fn is_met(achieved: f64, target: f64) -> bool {
     achieved.round() >= threshold(target)
 }
 
-/// Of each second whether it has less rows than promised. Rows come in commits: those of the last
-/// ones (`commits` rows, of all clients) are not missing where the second before or after has them
-/// instead.
+/// Whether each second has fewer rows than promised. Rows come in commits: those of the last ones
+/// (`commits` rows, of all clients) are not missing if the second before or after has them instead.
 pub fn short(rows: &[f64], commits: f64, target: f64) -> Vec<bool> {
     let surplus = |index: Option<usize>| {
         let rows = index.and_then(|index| rows.get(index));
@@ -53,7 +52,7 @@ mod tests {
         assert_eq!(of(&[100.0, 50.0, 150.0, 100.0]), [false; 4]);
         assert_eq!(of(&[150.0, 50.0, 100.0]), [false; 3], "or too early");
         assert_eq!(of(&[100.0, 0.0, 200.0, 100.0]), [false, true, false, false], "a stall");
-        assert_eq!(of(&[90.0, 90.0, 90.0]), [true; 3], "nobody has them instead");
+        assert_eq!(of(&[90.0, 90.0, 90.0]), [true; 3], "no other second has them");
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! From short alternating slices to one number per restart (docs/slices.md).
 //!
-//! All servers are up and the client drives them in turn, a slice each; once round all contenders
-//! is a cycle. Neighbouring slices share the weather of the machine, so each cycle gives a log
-//! ratio in which it cancels, and the **median** over the cycles of a restart ignores those that
-//! something disturbed. The restart, not the cycle, is the unit of analysis: what differs from one
-//! start of a server to the next (memory layout, placement) is the same in all cycles of one.
+//! All servers are up and the client drives them in turn, a slice each; one slice of every arm is a
+//! cycle. Neighbouring slices share the state of the machine, which cancels in the log ratio of
+//! each cycle. The **median** over the cycles of a restart ignores disturbed ones. The restart, not
+//! the cycle, is the unit of analysis: what differs from one start of a server to the next (memory
+//! layout, placement) is the same in all cycles of a restart.
 
 use std::collections::BTreeMap;
 use std::f64::consts::FRAC_PI_2;
@@ -14,9 +14,9 @@ use crate::estimate::{mean, median};
 /// The SD of normal values over their median absolute deviation.
 const SD_OF_MAD: f64 = 1.4826;
 
-/// What one contender did in its turn: `amount` for `per`. Operations for seconds is a rate;
-/// microseconds of CPU, read at the edges of the slice, for operations is a cost. Both must be
-/// of the same slice.
+/// What one arm did in its turn: `amount` per `per`. Operations per seconds is a rate; microseconds
+/// of CPU, read at the edges of the slice, per operations is a cost. Both must be of the same
+/// slice.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slice {
     /// Counts from the start of the restart.
@@ -26,36 +26,36 @@ pub struct Slice {
     pub per: f64,
 }
 
-/// One restart of a contender against the base.
+/// One restart of a contender against the baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Restart {
-    /// The median over the cycles of ln(contender / base); with twins, the mean of the medians
-    /// against each.
+    /// The median over the cycles of ln(contender / baseline); with controls, the mean of the
+    /// medians against each.
     pub log_ratio: f64,
     /// Its standard error from the spread of the cycles: √(π/2) · 1.4826 · MAD / √cycles, that of
     /// the median of normal values, of which a few may be disturbed. 0 for a single cycle.
     pub error: f64,
     /// The cycles that it is the median of.
     pub cycles: usize,
-    /// The cycles in which a slice of the contender or of the base was missing or had no amount.
+    /// The cycles in which a slice of the contender or the baseline was missing or had no amount.
     pub incomplete: usize,
 }
 
-/// What a restart says about `contender`; none without a complete cycle.
+/// The result of a restart for `contender`; none without a complete cycle.
 ///
-/// The base may run more than once in a cycle, as twins: `base` lists them, and the level is the
-/// mean of those against each, with less noise than against one, and against neither in particular.
-/// Not that against their mean in each cycle: one slice and the mean of two have other medians
-/// where slices are skewed, as they are where some are much slower than most. A median of one
-/// against one has the opposite sign if the two are swapped, so that of equals it is 0 on average,
-/// whatever their distribution. A contender that has two slices in a cycle (A B B A) is taken as
-/// their sum.
+/// The baseline may run more than once in a cycle, with its control: `base` lists them. The level
+/// is the mean of the levels against each, which has less noise than one of them. It is not the
+/// level against their mean in each cycle: where slices are skewed, because some are much slower
+/// than most, one slice and the mean of two have different medians. The median of one against one
+/// changes its sign if the two are swapped, so for equal builds it is 0 on average, whatever their
+/// distribution. An arm with two slices in a cycle (A B B A) counts with their sum.
 pub fn restart(slices: &[Slice], contender: usize, base: &[usize]) -> Option<Restart> {
     let cycles = cycles(slices);
     let complete: Vec<Vec<f64>> =
         cycles.values().filter_map(|cycle| log_ratios(cycle, contender, base)).collect();
-    let against =
-        |twin: usize| median(&complete.iter().map(|ratios| ratios[twin]).collect::<Vec<f64>>());
+    let against = |control: usize| {
+        median(&complete.iter().map(|ratios| ratios[control]).collect::<Vec<f64>>())
+    };
     let levels: Vec<f64> = complete.iter().map(|ratios| mean(ratios)).collect();
     let center = median(&levels);
     let distances: Vec<f64> = levels.iter().map(|level| (level - center).abs()).collect();
@@ -81,14 +81,14 @@ fn cycles(slices: &[Slice]) -> BTreeMap<u32, Cycle> {
     cycles
 }
 
-/// Of the contender to each of the base, if the cycle is complete.
+/// Of the contender to each of the baseline, if the cycle is complete.
 fn log_ratios(cycle: &Cycle, contender: usize, base: &[usize]) -> Option<Vec<f64>> {
     let log = |index: &usize| {
         let (amount, per) = cycle.get(index)?;
         (*amount > 0.0 && *per > 0.0).then(|| (amount / per).ln())
     };
     let own = log(&contender)?;
-    let ratios = base.iter().map(|twin| Some(own - log(twin)?)).collect::<Option<Vec<f64>>>();
+    let ratios = base.iter().map(|control| Some(own - log(control)?)).collect::<Option<Vec<f64>>>();
     ratios.filter(|all| !all.is_empty())
 }
 
@@ -130,18 +130,21 @@ mod tests {
     }
 
     #[test]
-    fn twins_of_the_base_count_alike() {
+    fn baseline_and_control_count_alike() {
         let slices = [slice(0, 0, 1000.0), slice(0, 1, 990.0), slice(0, 2, 1020.0)];
         let ratio = restart(&slices, 1, &[0, 2]).unwrap().log_ratio;
         assert!((ratio - (990.0 / (1000.0_f64 * 1020.0).sqrt()).ln()).abs() < 1e-12);
-        let twin = restart(&slices, 2, &[0]).unwrap().log_ratio;
-        assert!((twin - 1.02_f64.ln()).abs() < 1e-12, "the twin is against the base alone");
+        let control = restart(&slices, 2, &[0]).unwrap().log_ratio;
+        assert!(
+            (control - 1.02_f64.ln()).abs() < 1e-12,
+            "the A/A control is against the baseline alone"
+        );
     }
 
     /// Slices lose a tenth on average, some far more: the median of one against the mean of two is
     /// off by 1 %.
     #[test]
-    fn equals_are_equal_to_their_twins_together_also_where_slices_are_skewed() {
+    fn equals_are_equal_to_two_others_also_where_slices_are_skewed() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
         let mut restarts = |base: &[usize]| -> f64 {
             let of = |_| {

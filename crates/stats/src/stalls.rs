@@ -50,9 +50,8 @@ pub fn stalled(rates: &[f64]) -> Vec<bool> {
     rates.iter().enumerate().map(is_stalled).collect()
 }
 
-/// By how many seconds stalls follow something that goes on in some of the seconds: where the
-/// cross-correlation is highest, none if it is nowhere beyond chance. Negative: they come before
-/// it.
+/// The seconds by which stalls follow background work, which runs in some of the seconds: the lag
+/// with the highest cross-correlation, none if none is significant. Negative if stalls come first.
 pub fn lag_of_stalls(rates: &[f64], goes_on: &[bool], most: usize) -> Option<i64> {
     let count = rates.len().min(goes_on.len());
     let centred = |series: &[bool]| -> Vec<f64> {

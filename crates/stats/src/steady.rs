@@ -1,6 +1,6 @@
-//! Whether and when a run was in a steady state. For steps of a fixed time;
-//! steps of fixed work are never trimmed. A run is never dropped for what is found here: that
-//! would be choosing runs by their result.
+//! Whether and when a run was in a steady state. For steps of a fixed time; steps of fixed work are
+//! never trimmed. A run is never dropped for its steadiness: that would be choosing runs by their
+//! result.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -15,7 +15,7 @@ pub const BIN: usize = 5;
 const LEAST_LEVEL: usize = 2;
 /// Levels, and a trend over the whole run, closer than this share of the median are the same.
 const SAME_WITHIN: f64 = 0.05;
-/// At least these seconds and this share of a run go before anything is looked at.
+/// The warm-up of a run: at least these seconds and this share of it are ignored.
 const HEAD_SECONDS: usize = 5;
 const HEAD_SHARE: f64 = 0.1;
 /// Resamples of the interval of the trend.
@@ -26,11 +26,11 @@ const RESAMPLES: usize = 200;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
     Flat,
-    /// It ends faster than it was before.
+    /// Faster at the end than before.
     WarmUp,
-    /// It ends slower than it was before.
+    /// Slower at the end than before.
     SlowDown,
-    /// It was both slower and faster than at its end.
+    /// Both slower and faster before than at the end.
     MultiLevel,
 }
 
@@ -45,39 +45,39 @@ pub struct Trend {
 /// What one run's rates per second say about its steady state.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Steady {
-    /// Seconds until the run is steady: the head and what MSER cuts. Told, and cut from nothing:
-    /// another cut for each contender would itself bias their ratio.
+    /// Seconds until the run is steady: the warm-up and what MSER cuts. They are reported and not
+    /// removed: a different cut for each arm would itself bias their ratio.
     pub cut: usize,
     /// False if MSER would cut half of the run or more: there is no steady state.
     pub is_steady: bool,
     /// After the cut.
     pub trend: Trend,
-    /// After the head: MSER must not hide the levels that it cuts.
+    /// After the warm-up: MSER must not hide the levels that it cuts.
     pub class: Class,
     /// The first second of every level but the first.
     pub changes: Vec<usize>,
 }
 
-/// Looks at a run of `rates` per second. None for fewer than four bins after the head.
+/// The steadiness of a run of `rates` per second. None for fewer than four bins after the warm-up.
 pub fn steady(rates: &[f64], seed: u64) -> Option<Steady> {
-    let head = head(rates.len());
-    let bins = bins(rates.get(head..)?, BIN);
+    let warm_up = warm_up(rates.len());
+    let bins = bins(rates.get(warm_up..)?, BIN);
     if bins.len() < 2 * LEAST_LEVEL {
         return None;
     }
     let dropped = mser(&bins);
     let changes = change_points(&bins, penalty(&bins), LEAST_LEVEL);
     Some(Steady {
-        cut: head + dropped * BIN,
+        cut: warm_up + dropped * BIN,
         is_steady: dropped < bins.len() / 2,
         trend: trend(&bins[dropped..], seed),
         class: class(&bins, &changes),
-        changes: changes.into_iter().map(|bin| head + bin * BIN).collect(),
+        changes: changes.into_iter().map(|bin| warm_up + bin * BIN).collect(),
     })
 }
 
-/// The seconds at the start that never count.
-pub fn head(seconds: usize) -> usize {
+/// The seconds of the warm-up, which never count.
+pub fn warm_up(seconds: usize) -> usize {
     HEAD_SECONDS.max((HEAD_SHARE * seconds as f64).ceil() as usize)
 }
 
@@ -97,7 +97,7 @@ pub fn mser(values: &[f64]) -> usize {
         let left = (values.len() - cut) as f64;
         cost.of(cut, values.len()) / (left * left)
     };
-    // Of equal ones the first: nothing is dropped without reason.
+    // The first of equal ones: nothing is dropped without reason.
     (0..=values.len() / 2).min_by(|left, right| error(*left).total_cmp(&error(*right))).unwrap_or(0)
 }
 
@@ -282,8 +282,8 @@ mod tests {
     }
 
     #[test]
-    fn at_least_five_seconds_and_a_tenth_are_the_head() {
-        assert_eq!([30, 50, 100, 301].map(head), [5, 5, 10, 31]);
+    fn at_least_five_seconds_and_a_tenth_are_the_warm_up() {
+        assert_eq!([30, 50, 100, 301].map(warm_up), [5, 5, 10, 31]);
         assert_eq!(steady(&[1.0; 24], 1), None);
         assert_eq!(steady(&[], 1), None);
         assert_eq!(steady(&[1.0; 25], 1).unwrap().class, Class::Flat);

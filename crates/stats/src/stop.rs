@@ -1,16 +1,16 @@
 //! When to stop adding rounds: on precision, never on significance.
 //!
-//! Stopping at the first p < .05 finds something in 12 % of comparisons of a build with itself;
-//! how narrow an interval is says nothing about where it lies, so stopping on it keeps the level.
+//! Stopping at the first p < .05 finds a difference in 12 % of comparisons of a build with itself.
+//! The width of an interval says nothing about where it lies, so stopping on it keeps the level.
 
 use crate::distribution::t_quantile;
 
-/// When enough is known.
+/// When a test has enough rounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StopRule {
     pub least_rounds: u32,
     pub most_rounds: u32,
-    /// The widest half of a 95 % interval to be content with, on the log scale.
+    /// The largest acceptable half-width of a 95 % interval, on the log scale.
     pub half_width: f64,
 }
 
@@ -23,13 +23,13 @@ pub struct Progress {
 }
 
 impl StopRule {
-    /// The interval is narrow enough, after enough rounds.
+    /// The interval is precise enough, after enough rounds.
     pub fn is_precise(&self, progress: &Progress) -> bool {
         progress.rounds >= self.least_rounds && progress.half_width <= self.half_width
     }
 
-    /// After how many rounds in all the interval is likely to be narrow enough, if the rounds to
-    /// come scatter as those before; no more than the most.
+    /// The total number of rounds after which the interval is likely to be precise enough, if
+    /// future rounds scatter like those before; at most the maximum.
     pub fn rounds_needed(&self, progress: &Progress) -> u32 {
         // The half width of a mean's interval: Student's t by the square root of the rounds.
         let narrowness = |rounds: u32| {

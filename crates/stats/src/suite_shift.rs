@@ -1,5 +1,4 @@
-//! What all tests of a class have in common, and what is left of each test without it
-//! .
+//! The suite shift, a change common to all tests, and each test without it.
 //!
 //! 0.97 in a suite at 0.985 is not a 3 % finding about that statement. The tests of a round share
 //! its drift, so rounds are resampled, never tests. The log ratios of a test's rounds are the
@@ -22,7 +21,7 @@ pub struct SuiteShift {
 pub const FEWEST_TESTS: usize = 5;
 /// How often the rounds are resampled.
 const RESAMPLES: usize = 400;
-/// Beyond so many median absolute deviations a test does not count (Mosteller and Tukey 1977).
+/// A test beyond this many median absolute deviations does not count (Mosteller and Tukey 1977).
 const CUTOFF: f64 = 6.0;
 
 /// The shift of `tests`: for each the log ratio of every round, all of the same rounds, at the

@@ -1,18 +1,19 @@
 //! From the rounds of all tests of one contender to a verdict on each (docs/verdicts.md).
 //!
 //! All numbers are natural logs. The contender's tests are one family; call [`judge`] once for each
-//! contender. What is measured again after a screen is chosen by [`flagged`]; whether another round
-//! is needed is for [`StopRule`](crate::stop::StopRule), given the `plain` interval of a verdict.
+//! contender. [`flagged`] chooses the tests to measure again after a screen.
+//! [`StopRule`](crate::stop::StopRule) decides whether another round is needed, from the `plain`
+//! interval of a verdict.
 //!
 //! ```
 //! use rqps_stats::label::Kind;
 //! use rqps_stats::verdict::{Cell, LogRatios, Options, Sample, judge};
 //!
-//! // Eight restarts of slices, each with its log ratio of the contender and of the twin.
+//! // Eight restarts of slices, each with its log ratio of the contender and of the A/A control.
 //! let restarts = [-0.024, -0.021, -0.026, -0.023, -0.020, -0.025, -0.022, -0.024]
 //!     .iter()
 //!     .zip([0.002, -0.001, 0.001, -0.002, 0.003, 0.0, -0.002, 0.001])
-//!     .map(|(contender, twin)| LogRatios { contender: *contender, twin: Some(twin) })
+//!     .map(|(contender, control)| LogRatios { contender: *contender, control: Some(control) })
 //!     .collect();
 //! let cell = Cell::new("point-query", Kind::CachedRead, Sample::Slices(restarts));
 //!
@@ -29,7 +30,7 @@ mod family;
 
 use crate::analysis::{Analysis, analyses};
 use crate::estimate::Estimate;
-use crate::label::{Evidence, Kind, Label, TWIN_ALPHA, TWIN_HIT_ALPHA, most_twin_hits};
+use crate::label::{CONTROL_ALPHA, CONTROL_HIT_ALPHA, Evidence, Kind, Label, most_control_hits};
 use crate::multiplicity::Adjusted;
 use crate::paired::{PAIR_ABOVE, share_of_rounds};
 use costs::{CostAnalysis, costs, risen};
@@ -38,12 +39,12 @@ use family::adjust;
 pub use crate::analysis::{LogRatios, LogValues, Sample};
 pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 
-/// Which way from slices and runs to a verdict this is. To be raised by one whenever the same
-/// slices or runs would come to another number of a round, another estimate or interval, or another
-/// label: what a selftest has found of another way says nothing of this one. The first that is
-/// numbered holds a contender against base and twin one by one; until then it was held against
-/// their mean in each cycle. From the second on a variance borrows from tests whose noise is alike,
-/// and knows no more than all of them together.
+/// The version of the computation from slices and runs to a verdict. Raise it by one whenever the
+/// same slices or runs would give another number of a round, another estimate or interval, or
+/// another label: the result of a selftest holds for one version only. Version 1 compares a
+/// contender with baseline and control one by one; before it was compared with their mean in each
+/// cycle. From version 2 on a variance borrows from tests with similar noise, and its degrees of
+/// freedom are at most those of all of them.
 pub const ESTIMATOR: u32 = 2;
 
 /// A cost per operation or a time, in the rounds of the rate.
@@ -59,16 +60,16 @@ pub struct Cell {
     pub test: String,
     /// Tests of a class have similar variances.
     pub class: String,
-    /// The practical margin on the log scale.
+    /// The margin on the log scale.
     pub margin: f64,
     pub stage: Stage,
     /// More is better.
     pub rate: Sample,
     /// Less is better.
     pub costs: Vec<Cost>,
-    /// Less is better of these, too, but they have no part in the label.
+    /// Less is better of these, too, but the label does not depend on them.
     pub times: Vec<Cost>,
-    /// Why a guard refused the measurement.
+    /// Why the measurement is discarded.
     pub refused: Option<String>,
 }
 
@@ -103,16 +104,16 @@ pub struct Verdict {
     /// By the second method, at the adjusted level.
     pub beside: Option<Estimate>,
     pub adjusted_p: f64,
-    /// The change that would have been seen with a chance of 80 %, as a log.
+    /// The MDE, as a log.
     pub detectable: f64,
-    /// The rounds in all after which the question would probably be settled.
+    /// The total number of rounds that is probably enough for a verdict.
     pub rounds_needed: Option<u32>,
-    /// A screen sees something here, which is to be measured again.
+    /// The screen flags the test, which is to be measured again.
     pub is_flagged: bool,
     /// The log ratio of each round.
     pub contributions: Vec<f64>,
-    /// The twin against the base.
-    pub twin: Option<Estimate>,
+    /// The A/A control against the baseline.
+    pub control: Option<Estimate>,
     /// The log ratio of each cost, at the adjusted level.
     pub costs: Vec<(String, Estimate)>,
     /// The same of the times.
@@ -130,9 +131,9 @@ impl Verdict {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Report {
     pub verdicts: Vec<Verdict>,
-    /// Why the report as a whole cannot be believed.
+    /// Why the report as a whole is invalid.
     pub invalid: Option<String>,
-    /// Whether rounds of runs share so much noise that they are compared within rounds.
+    /// Runs are compared within rounds, since these share most of their noise.
     pub is_paired: bool,
 }
 
@@ -142,25 +143,27 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
     let drift = options.drift;
     let samples = cells.iter().map(|cell| (cell.class.as_str(), &cell.rate));
     let rates = analyses(samples, is_paired, drift);
-    let twins: Vec<Option<Estimate>> =
-        cells.iter().map(|cell| Analysis::of_twin(&cell.rate, is_paired)?.primary(0.05)).collect();
-    let invalid = too_many_hits(&twins);
+    let controls: Vec<Option<Estimate>> = cells
+        .iter()
+        .map(|cell| Analysis::of_control(&cell.rate, is_paired)?.primary(0.05))
+        .collect();
+    let invalid = too_many_hits(&controls);
     let unfit: Vec<Option<String>> = cells
         .iter()
-        .zip(&twins)
-        .map(|(cell, twin)| {
+        .zip(&controls)
+        .map(|(cell, control)| {
             let refused = cell.refused.clone().or_else(|| invalid.clone());
-            refused.or_else(|| twin_differs(twin.as_ref()?))
+            refused.or_else(|| control_differs(control.as_ref()?))
         })
         .collect();
 
     let plain: Vec<Estimate> = rates.iter().map(|rate| rate.primary_or_nothing(0.05)).collect();
-    let believed: Vec<f64> = plain
+    let valid: Vec<f64> = plain
         .iter()
         .zip(&unfit)
         .map(|(estimate, unfit)| if unfit.is_some() { 1.0 } else { estimate.p })
         .collect();
-    let adjusted = adjust(cells, &believed, options.alpha);
+    let adjusted = adjust(cells, &valid, options.alpha);
     let times = costs(cells, |cell| &cell.times, is_paired, drift);
     let costs = costs(cells, |cell| &cell.costs, is_paired, drift);
     let estimates = |costs: &[CostAnalysis], alpha: f64| -> Vec<(String, Estimate)> {
@@ -175,9 +178,9 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let beside = rate.beside(alpha);
         let rounds_needed = rate.rounds_needed(estimate.value, cell.margin, alpha);
         let detectable = rate.detectable();
-        let is_dearer = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
+        let costs_more = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
         let is_flagged =
-            cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || is_dearer());
+            cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || costs_more());
         let label = match &unfit[index] {
             Some(why) => Label::Invalid { why: why.clone() },
             None if is_flagged => {
@@ -190,8 +193,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
                 detectable,
                 rounds_needed,
                 is_agreed: rate.is_agreed(&estimate, alpha),
-                // A screen finds nothing: what it sees first is seen again in fresh rounds, or was
-                // chance.
+                // A screen decides nothing: fresh rounds confirm what it flags, or it was chance.
                 risen_cost: risen(&costs[index], cell.margin, alpha)
                     .filter(|_| cell.stage != Stage::Screen),
             }
@@ -209,7 +211,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             rounds_needed,
             is_flagged,
             contributions: rate.ratios.clone(),
-            twin: twins[index],
+            control: controls[index],
             costs: estimates(&costs[index], alpha),
             times: estimates(&times[index], alpha),
         }
@@ -217,7 +219,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
     Report { verdicts: (0..cells.len()).map(verdict).collect(), invalid, is_paired }
 }
 
-/// The rule for all tests at once, so that no test chooses its analysis by its result.
+/// One rule for all tests, so that no test chooses its analysis by its result.
 fn is_paired(cells: &[Cell]) -> bool {
     let rounds: Vec<Vec<Vec<f64>>> = cells
         .iter()
@@ -227,7 +229,7 @@ fn is_paired(cells: &[Cell]) -> bool {
         })
         .map(|rounds| {
             let versions = |round: &LogValues| {
-                [Some(round.base), round.twin, Some(round.contender)]
+                [Some(round.base), round.control, Some(round.contender)]
                     .into_iter()
                     .flatten()
                     .collect()
@@ -238,16 +240,17 @@ fn is_paired(cells: &[Cell]) -> bool {
     share_of_rounds(&rounds).is_some_and(|share| share > PAIR_ABOVE)
 }
 
-fn twin_differs(twin: &Estimate) -> Option<String> {
-    let percent = 100.0 * twin.value.exp_m1();
-    (twin.p < TWIN_ALPHA).then(|| format!("the base differs from its twin by {percent:+.1} %"))
+fn control_differs(control: &Estimate) -> Option<String> {
+    let percent = 100.0 * control.value.exp_m1();
+    (control.p < CONTROL_ALPHA)
+        .then(|| format!("A/A control differs from the baseline by {percent:+.1} %"))
 }
 
-fn too_many_hits(twins: &[Option<Estimate>]) -> Option<String> {
-    let tests = twins.iter().flatten().count();
-    let hits = twins.iter().flatten().filter(|twin| twin.p < TWIN_HIT_ALPHA).count();
-    (hits as u64 > most_twin_hits(tests as u64))
-        .then(|| format!("the base differs from its twin in {hits} of {tests} tests"))
+fn too_many_hits(controls: &[Option<Estimate>]) -> Option<String> {
+    let tests = controls.iter().flatten().count();
+    let hits = controls.iter().flatten().filter(|control| control.p < CONTROL_HIT_ALPHA).count();
+    (hits as u64 > most_control_hits(tests as u64))
+        .then(|| format!("A/A control differs from the baseline in {hits} of {tests} tests"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The raw totals of one step of one contender: what the columns are computed from.
+//! The raw totals of one step of one contender, from which the columns are computed.
 
 /// Which operation the cost of a step is divided by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

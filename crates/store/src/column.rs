@@ -1,5 +1,5 @@
-//! Values in the rows of the results, which somebody else may have written: each in the range that
-//! rqps writes, or an error that says what is wrong with it.
+//! Values in the rows of the results, which may come from elsewhere: each in the range that rqps
+//! writes, or an error that says what is wrong with it.
 
 use std::fmt::Display;
 use std::ops::RangeInclusive;
@@ -14,12 +14,12 @@ use serde::de::DeserializeOwned;
 #[error("{0}")]
 struct Garbled(String);
 
-/// As an error of the library, which says what this one says.
+/// As an error of the library, with the same message.
 pub(crate) fn garbled(what: impl Into<String>) -> rusqlite::Error {
     rusqlite::Error::ToSqlConversionFailure(Box::new(Garbled(what.into())))
 }
 
-/// The largest number of anything, nanoseconds of nine years included: many can be added.
+/// The largest number of any column, nine years in nanoseconds: sums of many do not overflow.
 const MOST: i64 = 1 << 58;
 /// Per second.
 const MOST_REAL: f64 = 1e15;
@@ -29,7 +29,7 @@ pub(crate) const MOST_SECONDS: u32 = 30 * 24 * 3600;
 const MOST_SLICES: u32 = 1 << 22;
 const MOST_CLIENTS: u32 = 1 << 16;
 
-/// A column with text, which is shown by all that reads it.
+/// A column with text, made printable for display.
 pub(crate) fn text(row: &Row<'_>, column: &str) -> Result<String, rusqlite::Error> {
     Ok(printable(row.get_ref(column)?.as_str()?).into_owned())
 }
@@ -93,7 +93,7 @@ pub(crate) fn some_seconds(row: &Row<'_>, column: &str) -> Result<Option<f64>, r
     }
 }
 
-/// What clients promise to insert in a second.
+/// The rows per second that clients are to insert.
 pub(crate) fn target_rate(row: &Row<'_>) -> Result<Option<f64>, rusqlite::Error> {
     match row.get_ref("target_rate")? {
         ValueRef::Null => Ok(None),
@@ -101,7 +101,7 @@ pub(crate) fn target_rate(row: &Row<'_>) -> Result<Option<f64>, rusqlite::Error>
     }
 }
 
-/// A column with one of some names.
+/// A column with one of several names.
 pub(crate) fn known<T>(
     row: &Row<'_>,
     column: &str,
@@ -110,7 +110,7 @@ pub(crate) fn known<T>(
     let name = row.get_ref(column)?.as_str()?;
     from_name(name).ok_or_else(|| {
         let name = printable(name);
-        garbled(format!("{column} '{name}' is not known to this rqps, a newer one may have it"))
+        garbled(format!("{column} '{name}' is not known to this rqps; a newer one may know it"))
     })
 }
 

@@ -1,4 +1,4 @@
-//! A run directory on disk, and who may write to it.
+//! A run directory on disk, and the lock of its only writer.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -18,7 +18,7 @@ const PLAN: &str = "plan.toml";
 const MANIFEST: &str = "manifest.json";
 const LOGS: &str = "logs";
 
-/// A run directory that this process alone writes to.
+/// A run directory that only this process writes to.
 #[derive(Debug)]
 pub struct RunDirectory {
     path: PathBuf,
@@ -30,21 +30,21 @@ pub struct RunDirectory {
 }
 
 impl RunDirectory {
-    /// Refuses what cannot become a run directory: it must not exist, or must be empty, and this
-    /// user must be able to write to it. Nothing is made or opened.
+    /// Rejects what cannot become a run directory: it must not exist, or must be empty, and this
+    /// user must be able to write to it. Nothing is created or opened.
     pub fn refuse_unfit(path: &Path) -> Result<(), StoreError> {
         if path.join(RESULTS).symlink_metadata().is_ok() {
             return Err(StoreError::Taken(path.to_path_buf()));
         }
         if path.is_dir() && !is_free(path).map_err(file("read", path))? {
-            // What is there may be the beginning of a run that another is making.
+            // The entries may be the beginning of a run that another process is creating.
             let error = if is_locked(path) { StoreError::Busy } else { StoreError::NotEmpty };
             return Err(error(path.to_path_buf()));
         }
         refuse_unwritable(path)
     }
 
-    /// Makes a new run directory; it must not exist or must be empty.
+    /// Creates a run directory; it must not exist or must be empty.
     pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
         Self::refuse_unfit(path)?;
         fs::create_dir_all(path).map_err(|source| {
@@ -52,11 +52,11 @@ impl RunDirectory {
             StoreError::Unwritable { path, there, source }
         })?;
         let lock = lock(path)?;
-        // Another may have made its run and ended it since we looked.
+        // Another process may have created a run and ended since the check above.
         Self::refuse_unfit(path)?;
         files::remove_begun(path);
         let logs = own(path, LOGS)?;
-        fs::create_dir_all(&logs).map_err(file("make", &logs))?;
+        fs::create_dir_all(&logs).map_err(file("create", &logs))?;
         write_whole(&path.join(PLAN), |out| out.write_all(plan.to_toml().as_bytes()))?;
         write_manifest(path, &manifest)?;
         results::make(path)?;
@@ -64,9 +64,9 @@ impl RunDirectory {
         Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
     }
 
-    /// Opens a run to go on with it.
+    /// Opens a run to resume it.
     pub fn resume(path: &Path) -> Result<Self, StoreError> {
-        // A folder that holds no run gets no lock.
+        // A folder without a run gets no lock.
         results::refuse_foreign(path)?;
         read_plan_and_manifest(path)?;
         let lock = lock(path)?;
@@ -77,7 +77,7 @@ impl RunDirectory {
         Ok(RunDirectory { path: path.to_path_buf(), connection, plan, manifest, _lock: lock })
     }
 
-    /// Writes to the results: all of it or nothing.
+    /// Writes to the results in one transaction.
     pub(crate) fn transact<T>(
         &mut self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError>,
@@ -99,51 +99,51 @@ impl RunDirectory {
         &self.path
     }
 
-    /// What the run's data directories are called by. A run from elsewhere may have any text for
-    /// that.
+    /// The id in the names of the run's data directories. A run from elsewhere may have any text
+    /// there.
     pub fn id(&self) -> Result<&str, StoreError> {
         let id = self.manifest.id.as_str();
         match rqps_system::is_id(id) {
             true => Ok(id),
             false => {
-                let reason = format!("its id '{id}' is none that rqps gives");
+                let reason = format!("its id '{id}' is not one that rqps creates");
                 Err(StoreError::damaged(self.path.join(MANIFEST), reason))
             }
         }
     }
 
-    /// Where the server of a contender writes its log: a file of its own.
+    /// The log file of a contender's server, one for each.
     pub fn log(&self, contender: &str) -> PathBuf {
         let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         self.path.join(LOGS).join(file_name(contender, &names) + ".log")
     }
 
-    /// Notes the order in which the contenders run.
+    /// Records the order in which the contenders run.
     pub fn set_order(&mut self, order: Vec<String>) -> Result<(), StoreError> {
         self.manifest.order = order;
         write_manifest(&self.path, &self.manifest)
     }
 
-    /// Notes whether a contender reads past the page cache.
+    /// Records whether a contender uses direct IO.
     pub fn set_direct_reads(&mut self, contender: &str, is_direct: bool) -> Result<(), StoreError> {
         self.manifest.direct_reads.insert(contender.to_string(), is_direct);
         write_manifest(&self.path, &self.manifest)
     }
 
-    /// Notes how much work the reference loop is.
+    /// Records how much work the reference loop does.
     pub fn set_reference_loop(&mut self, rounds: u64) -> Result<(), StoreError> {
         self.manifest.reference_loop_rounds = Some(rounds);
         write_manifest(&self.path, &self.manifest)
     }
 
-    /// Notes who is up together.
+    /// Records which arms are started together.
     pub fn set_groups(&mut self, groups: Vec<Vec<usize>>) -> Result<(), StoreError> {
         self.manifest.groups = Some(groups);
         write_manifest(&self.path, &self.manifest)
     }
 
-    /// Writes a file of the run, whole or not at all.
+    /// Writes a file of the run atomically.
     pub fn write(
         &self,
         name: &str,
@@ -154,13 +154,13 @@ impl RunDirectory {
         Ok(path)
     }
 
-    /// Whether a process is at work in a run directory.
+    /// Whether a process is using a run directory.
     pub fn is_busy(path: &Path) -> bool {
         is_locked(path)
     }
 }
 
-/// Whether nothing is in a directory but the beginning of a run.
+/// Whether a directory contains nothing but the beginning of a run.
 fn is_free(path: &Path) -> io::Result<bool> {
     let logs = path.join(LOGS);
     let has_no_log = || match logs.symlink_metadata() {
@@ -172,17 +172,16 @@ fn is_free(path: &Path) -> io::Result<bool> {
     Ok(files::is_free(path, &[LOGS, PLAN, MANIFEST])? && has_no_log())
 }
 
-/// Servers write to these files, whatever they are.
+/// Servers write to these files, so none may be a link.
 fn refuse_linked_logs(path: &Path) -> Result<(), StoreError> {
     let logs = own(path, LOGS)?;
     for log in fs::read_dir(&logs).into_iter().flatten().flatten() {
         own(&logs, log.file_name())?;
     }
-    fs::create_dir_all(&logs).map_err(file("make", &logs))
+    fs::create_dir_all(&logs).map_err(file("create", &logs))
 }
 
-/// What a file of one of `names` can be called: a name of its own, whatever in it cannot be in a
-/// file's.
+/// A unique file name for one of `names`, whichever characters it has.
 pub fn file_name(name: &str, names: &[&str]) -> String {
     let file = plain(name);
     let alike = names.iter().filter(|other| plain(other) == file);
@@ -193,7 +192,7 @@ pub fn file_name(name: &str, names: &[&str]) -> String {
     }
 }
 
-/// A contender's name with only what every file system takes.
+/// A contender's name with only the characters that every file system takes.
 fn plain(name: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || ".-_".contains(c) { c } else { '_' };
     name.chars().map(plain).collect()
@@ -204,7 +203,7 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
         .map_err(|error| StoreError::damaged(path.join(PLAN), error))?;
     let in_plan = serde_json::to_value(&plan).expect("a plan is plain data");
     if shown(in_plan.clone()) != in_plan {
-        return Err(StoreError::damaged(path.join(PLAN), "a text in it has control characters"));
+        return Err(StoreError::damaged(path.join(PLAN), "a string in it has control characters"));
     }
     let manifest: Manifest = serde_json::from_str(&read_own(path, MANIFEST)?)
         .and_then(|manifest: Value| serde_json::from_value(shown(manifest)))
@@ -212,13 +211,13 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
     let groups = manifest.groups.iter().flatten().flatten();
     let arms = plan.contenders.len() + 1;
     if let Some(place) = groups.copied().find(|place| *place >= arms) {
-        let reason = format!("a group has place {place} of {arms}");
+        let reason = format!("a group names arm {place} of {arms}");
         return Err(StoreError::damaged(path.join(MANIFEST), reason));
     }
     Ok((plan, manifest))
 }
 
-/// The same data with its texts as they may be shown.
+/// The same data with all strings printable.
 fn shown(value: Value) -> Value {
     let text = |text: String| printable(&text).into_owned();
     match value {

@@ -1,4 +1,4 @@
-//! What can be wrong with a run directory.
+//! Errors of a run directory.
 
 use std::fmt::Display;
 use std::io;
@@ -8,72 +8,72 @@ use rusqlite::ErrorCode;
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    #[error("'{}' already holds a run: --resume goes on with it, or name another --out", .0.display())]
+    #[error("'{}' already contains a run. Use --resume, or another --out", .0.display())]
     Taken(PathBuf),
-    #[error("'{}' is not empty and holds no run: name another --out", .0.display())]
+    #[error("'{}' is not empty and contains no run. Use another --out", .0.display())]
     NotEmpty(PathBuf),
     #[error(
-        "nothing can be written to '{}': {source}: '{}'; name another place",
+        "cannot write to '{}': {source}: '{}'. Use another place",
         path.display(), there.display()
     )]
     Unwritable { path: PathBuf, there: PathBuf, source: io::Error },
     #[error(
-        "'{}' holds no run: there is no results.sqlite in it (of a matrix, name one of its folders, or make a \
-         page of all with rqps report --index DIR)",
+        "'{}' contains no run: it has no results.sqlite. For a matrix, name one of its folders, or use \
+         rqps report --index DIR",
         .0.display()
     )]
     NoRun(PathBuf),
     #[error(
-        "the run in '{}' has the id of the one in '{}', to which the data belong: go on with that one, or \
-         begin another",
+        "the run in '{}' has the id of the one in '{}', which owns the data. Resume that one, or start \
+         another",
         path.display(), other.display()
     )]
     SameId { path: PathBuf, other: PathBuf },
-    #[error("another rqps is at work in '{}'", .0.display())]
+    #[error("another rqps is using '{}'. Wait until it ends", .0.display())]
     Busy(PathBuf),
     #[error(
-        "'{}' has schema {found}; this rqps reads schema {expected}. Its reports are unchanged. Use the rqps \
-         that manifest.json names, or measure again",
+        "'{}' has schema {found}; this rqps reads schema {expected}. Its reports are unchanged; use the \
+         rqps that manifest.json names, or measure again",
         path.display()
     )]
     Version { path: PathBuf, found: u32, expected: u32 },
     #[error("cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
     #[error(
-        "cannot write '{}': {reason}: {free} left on the disk that is mounted at '{}'; make room there, \
-         then go on with --resume",
+        "cannot write '{}': {reason} ({free} free on the disk mounted at '{}'). Make room there, then \
+         continue with --resume",
         path.display(), disk.display()
     )]
     Full { path: PathBuf, disk: PathBuf, free: String, reason: String },
-    #[error("'{}' is damaged: {reason}; {}", path.display(), left(path))]
+    #[error("'{}' is damaged: {reason}. {}", path.display(), left(path))]
     Damaged { path: PathBuf, reason: String },
     #[error(
-        "'{}' is a symbolic link, and none is followed in a run directory: copy the run with what its \
-         links lead to, as cp -rL does",
+        "'{}' is a symbolic link, which rqps does not follow in a run directory. Copy the run with \
+         cp -rL",
         .0.display()
     )]
     Link(PathBuf),
-    #[error("'{}' is named as a file of the run in '{}', and is not in it", named.display(), root.display())]
+    #[error("'{}' is named as a file of the run in '{}', but is not in it", named.display(), root.display())]
     Outside { named: PathBuf, root: PathBuf },
-    #[error("the results cannot be stored: {0}")]
+    #[error("cannot store the results: {0}")]
     Sql(rusqlite::Error),
 }
 
-/// What can be done without a file.
+/// What to do without a file.
 fn left(path: &Path) -> &'static str {
     match path.file_name().and_then(|name| name.to_str()) {
         Some("plan.toml") => {
-            "the measurements are whole in results.sqlite beside it: put back a copy of the plan"
+            "The measurements in results.sqlite beside it are complete; restore a copy of the plan"
         }
         Some("manifest.json") => {
-            "the measurements are whole in results.sqlite beside it: put back a copy of the manifest"
+            "The measurements in results.sqlite beside it are complete; restore a copy of the manifest"
         }
         Some(name) if name.ends_with(".folded.gz") => {
-            "the verdicts do not need it: put back a copy, or read the reports that are there"
+            "The verdicts do not need it; restore a copy, or read the existing reports"
         }
         _ => {
-            "put back a copy; without one, the reports that are there can be read, and rqps run with \
-             plan.toml measures again"
+            "Restore a copy; without one, read the existing reports, or measure again with rqps run \
+             and plan.toml"
         }
     }
 }
@@ -87,7 +87,7 @@ impl StoreError {
         StoreError::Damaged { path, reason: lines.join(" ") }
     }
 
-    /// What became of a file. A full disk is named.
+    /// An error of a file. A full disk is an error of its own.
     pub(crate) fn file(what: &'static str, path: PathBuf, source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
@@ -97,7 +97,7 @@ impl StoreError {
         }
     }
 
-    /// What was met while the results were written.
+    /// An error that occurred while the results were written.
     pub(crate) fn in_results(self, results: &Path) -> Self {
         match self {
             StoreError::Sql(error) if error.sqlite_error_code() == Some(ErrorCode::DiskFull) => {
@@ -113,7 +113,7 @@ impl StoreError {
     }
 }
 
-// Not as its source: what it says is said already.
+// Not as its source, since the message contains it already.
 impl From<rusqlite::Error> for StoreError {
     fn from(error: rusqlite::Error) -> Self {
         StoreError::Sql(error)
@@ -129,8 +129,8 @@ fn disk_of(path: &Path) -> (PathBuf, String) {
     let is_same = |above: &&Path| device(above) == device(&folder);
     let disk = folder.ancestors().take_while(is_same).last().unwrap_or(&folder).to_path_buf();
     let free = match rustix::fs::statvfs(&folder) {
-        Ok(found) => format!("{} KB are", found.f_bavail.saturating_mul(found.f_frsize) / 1024),
-        Err(_) => "an unknown number of bytes are".to_string(),
+        Ok(found) => format!("{} KB", found.f_bavail.saturating_mul(found.f_frsize) / 1024),
+        Err(_) => "an unknown number of bytes".to_string(),
     };
     (disk, free)
 }

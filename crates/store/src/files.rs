@@ -1,5 +1,5 @@
-//! Files of a folder that may come from elsewhere: only real files that lie in it are read and
-//! written, whatever links are there.
+//! Files of a folder that may come from elsewhere: only regular files in it are read and written,
+//! and no link is followed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Permissions};
@@ -14,14 +14,14 @@ use tempfile::NamedTempFile;
 
 use crate::error::StoreError;
 
-/// What a file is called until it is whole. A machine that dies leaves some.
+/// Prefix and suffix of files that are not complete. A crash of the machine may leave some.
 const BEGUN: (&str, &str) = (".rqps-", ".new");
 
 const LOCK: &str = "lock";
-/// What rqps's lock says, by which one that stands alone in a folder is known.
+/// The contents of rqps's lock, which identify a lock that is alone in a folder.
 const MARK: &str = "rqps holds a lock on this file while it works in this directory\n";
 
-/// The longest plan or manifest: some hundred times as long as any that rqps has written.
+/// The longest plan or manifest, about a hundred times as long as any that rqps has written.
 const LONGEST_TEXT: u64 = 64 << 20;
 
 pub(crate) fn file(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
@@ -34,7 +34,7 @@ pub(crate) fn own(root: &Path, name: impl AsRef<Path>) -> Result<PathBuf, StoreE
     rqps_system::below(root, name.as_ref()).map_err(|error| match error {
         PathError::Link(path) => StoreError::Link(path),
         PathError::Outside { named, root } => StoreError::Outside { named, root },
-        PathError::Unknown { path, source } => StoreError::file("look at", path, source),
+        PathError::Unknown { path, source } => StoreError::file("inspect", path, source),
     })
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn open_own(root: &Path, name: impl AsRef<Path>) -> Result<File, Stor
     open_real(&path, File::options().read(true)).map_err(file("read", &path))
 }
 
-/// Opens a file that is no link, and nothing that opening or reading would wait for or set off.
+/// Opens a regular file: no link, and nothing that opening or reading would block on or trigger.
 fn open_real(path: &Path, options: &mut fs::OpenOptions) -> io::Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = options.custom_flags(flags.bits() as i32).open(path)?;
     match file.metadata()?.is_file() {
         true => Ok(file),
-        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is no regular file")),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
     }
 }
 
@@ -63,13 +63,13 @@ pub(crate) fn read_own(root: &Path, name: &str) -> Result<String, StoreError> {
     if bytes.len() as u64 > LONGEST_TEXT {
         return Err(StoreError::damaged(path, "it is longer than any that rqps writes"));
     }
-    String::from_utf8(bytes).map_err(|_| StoreError::damaged(path, "it is no text"))
+    String::from_utf8(bytes).map_err(|_| StoreError::damaged(path, "it is not text"))
 }
 
-/// A file in a folder that has no name yet that anybody knows.
+/// A temporary file in a folder.
 pub(crate) fn begin(folder: &Path) -> io::Result<NamedTempFile> {
     let (start, end) = BEGUN;
-    // As any file that is made, as far as the umask lets.
+    // The mode of any new file, subject to the umask.
     let mode = Permissions::from_mode(0o666);
     tempfile::Builder::new().prefix(start).suffix(end).permissions(mode).tempfile_in(folder)
 }
@@ -79,11 +79,11 @@ pub(crate) fn is_begun(name: &OsStr) -> bool {
     name.starts_with(BEGUN.0.as_bytes()) && name.ends_with(BEGUN.1.as_bytes())
 }
 
-/// Removes what was begun in a folder by an rqps that is gone.
+/// Removes incomplete files that an earlier rqps left in a folder.
 pub(crate) fn remove_begun(folder: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| is_begun(&entry.file_name())) {
-        // What cannot be removed is in nobody's way.
+        // Files that cannot be removed do no harm.
         let _ = fs::remove_file(entry.path());
     }
 }
@@ -106,13 +106,13 @@ pub fn write_whole(
     write().map_err(file("write", path))
 }
 
-/// The right to write to a run directory, which one process at a time has; given back when dropped.
+/// The right to write to a run directory, held by one process at a time and released on drop.
 pub(crate) fn lock(root: &Path) -> Result<File, StoreError> {
     let path = own(root, LOCK)?;
     let mut options = File::options();
     let held = match open_real(&path, options.read(true).write(true)) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => match new_lock(&path) {
-            // Another was faster, and may have removed what this one began.
+            // Another process was faster, and may have removed the file of this one.
             Err(error)
                 if matches!(
                     error.kind(),
@@ -121,19 +121,19 @@ pub(crate) fn lock(root: &Path) -> Result<File, StoreError> {
             {
                 open_real(&path, &mut options)
             }
-            made => return made.map_err(file("make", &path)),
+            made => return made.map_err(file("create", &path)),
         },
         opened => opened,
     };
     hold(held.map_err(file("open", &path))?, root)
 }
 
-/// A lock appears with its mark and held, so that whatever ends rqps leaves none that nobody knows.
+/// A lock appears with its mark and already held, so that no crash leaves an unmarked one.
 fn new_lock(path: &Path) -> io::Result<File> {
     let mut fresh = begin(path.parent().unwrap_or(Path::new(".")))?;
     fresh.write_all(MARK.as_bytes())?;
     fresh.as_file().sync_all()?;
-    // A file system that knows no such locks is no reason not to measure.
+    // A file system without such locks does not prevent measuring.
     let _ = flock(&fresh, FlockOperation::NonBlockingLockExclusive);
     Ok(fresh.persist_noclobber(path)?)
 }
@@ -145,13 +145,13 @@ fn hold(held: File, root: &Path) -> Result<File, StoreError> {
     }
 }
 
-/// Whether a process holds the lock of a directory. Nothing is made.
+/// Whether a process holds the lock of a directory. Nothing is created.
 pub(crate) fn is_locked(root: &Path) -> bool {
     let opened = open_real(&root.join(LOCK), File::options().read(true).write(true));
     opened.is_ok_and(|lock| hold(lock, root).is_err())
 }
 
-/// Whether a directory has a lock that rqps made.
+/// Whether a directory has a lock that rqps created.
 fn has_marked_lock(root: &Path) -> bool {
     let mut text = String::new();
     let opened = open_real(&root.join(LOCK), File::options().read(true));
@@ -159,17 +159,17 @@ fn has_marked_lock(root: &Path) -> bool {
     read.is_ok() && text == MARK
 }
 
-/// Refuses a folder that could not be written to. One that is not there is made in the nearest that
-/// is. Nothing is opened or made.
+/// Rejects a folder that could not be written to; for a missing one, the nearest existing folder
+/// counts. Nothing is opened or created.
 pub fn refuse_unwritable(folder: &Path) -> Result<(), StoreError> {
-    let whole = std::path::absolute(folder).map_err(file("find", folder))?;
+    let whole = std::path::absolute(folder).map_err(file("resolve", folder))?;
     let nearest = whole.ancestors().find(|above| above.symlink_metadata().is_ok());
     refuse(folder, nearest.unwrap_or(Path::new("/")), true)
 }
 
-/// The same of a file, which is made in a folder that must be there.
+/// The same for a file, whose folder must exist.
 pub fn refuse_unwritable_file(path: &Path) -> Result<(), StoreError> {
-    let whole = std::path::absolute(path).map_err(file("find", path))?;
+    let whole = std::path::absolute(path).map_err(file("resolve", path))?;
     match whole.metadata() {
         Ok(_) => refuse(path, &whole, false),
         Err(_) => refuse(path, whole.parent().unwrap_or(&whole), true),
@@ -194,8 +194,8 @@ fn access(path: &Path, rights: Access) -> io::Result<()> {
     Ok(accessat(CWD, path, rights, AtFlags::EACCESS)?)
 }
 
-/// Whether nothing is in a directory but what an rqps left that was killed while it made a run
-/// there: a marked lock, and of the other files those in `first`, which come before the results.
+/// Whether a directory contains only what an rqps left that was killed while it created a run: a
+/// marked lock, and files named in `first`, which are written before the results.
 pub(crate) fn is_free(root: &Path, first: &[&str]) -> io::Result<bool> {
     let names = fs::read_dir(root)?.map(|entry| Ok(entry?.file_name()));
     let names = names.collect::<io::Result<Vec<_>>>()?;
@@ -205,8 +205,8 @@ pub(crate) fn is_free(root: &Path, first: &[&str]) -> io::Result<bool> {
         || has_marked_lock(root) && names.iter().all(|name| is_known(name)))
 }
 
-/// The right to work in a directory of several runs, which one process at a time has; given back
-/// when dropped. The directory itself is locked, so that no file is in it for that.
+/// The right to work in a directory of several runs, held by one process at a time and released on
+/// drop. The lock is on the directory itself, so that it needs no file.
 pub fn alone_in(path: &Path) -> Result<File, StoreError> {
     hold(File::open(path).map_err(file("open", path))?, path)
 }

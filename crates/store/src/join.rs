@@ -1,5 +1,5 @@
-//! The rounds of several comparisons as those of one. A round counts as one observation wherever it
-//! was made, since everybody was held against a base that was measured in the same round.
+//! The rounds of several comparisons merged into one. A round counts as one observation in
+//! whichever run it was made, since every arm is compared with a baseline of the same round.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,36 +8,33 @@ use rqps_plan::{Comparison, Method, Plan};
 use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
 use crate::{ContenderRecord, ProfileRecord, RoundRecord, Run};
 
-/// Why the rounds of several comparisons cannot be those of one, whoever wants it.
+/// Why the rounds of several comparisons cannot be merged, even with force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Unlike {
     #[error(
-        "the contenders are not the same ({}), and who was not measured in the rounds of the others has no \
-         base there; compare all of them in one run, or look at the reports side by side (rqps report \
-         --index DIR)", .0.join("; ")
+        "the contenders differ ({}), and each needs a baseline in the same rounds. Compare all of them in \
+         one run, or list the reports with rqps report --index DIR", .0.join("; ")
     )]
     Contenders(Vec<String>),
-    #[error("the tests are not the same: only some of the comparisons have {}", .0.join(", "))]
+    #[error("the tests differ: only some of the comparisons have {}", .0.join(", "))]
     Tests(Vec<String>),
-    #[error("the method is not the same: {0}; slices and whole runs have other noise")]
+    #[error("the method differs: {0}; slices and whole runs differ in their noise")]
     Method(Difference),
     #[error(
-        "only some of the comparisons have a twin: their rounds are surer of the base than the others'"
+        "only some of the comparisons have an A/A control, which makes the baseline of their rounds more precise"
     )]
-    Twin,
-    #[error(
-        "only some of the comparisons decide by fresh rounds (--confirm), which the others do not have"
-    )]
+    Control,
+    #[error("only some of the comparisons decide by fresh rounds (--confirm)")]
     Stages,
     #[error(
-        "the base of '{0}' was not measured there, but taken from another run (--base-from), whose rounds \
+        "the baseline of '{0}' was not measured there, but taken from another run (--baseline-from), whose rounds \
          would count more than once"
     )]
-    StoredBase(String),
+    StoredBaseline(String),
 }
 
-/// Parts of a comparison that may differ from run to run: how many rounds there are and when they
-/// are enough, what was done after the verdicts, and what [`unlike`] looks at.
+/// Parts of a comparison that may differ between runs: how many rounds there are and when they
+/// suffice, what followed the verdicts, and what [`unlike`] checks.
 const OF_EACH: [&str; 10] = [
     "rounds",
     "fewest_rounds",
@@ -46,15 +43,15 @@ const OF_EACH: [&str; 10] = [
     "profile",
     "method",
     "choices",
-    "twin",
+    "control",
     "confirm",
-    "base_from",
+    "baseline_from",
 ];
 
-/// None where it is not known.
+/// None where unknown.
 type Fact = fn(&ContenderRecord) -> Option<String>;
 
-/// What says which build it is.
+/// Facts that identify a build.
 const BUILD: [(&str, Fact); 4] = [
     ("version", |record| Some(record.version.clone())),
     ("server SHA-256", |record| record.server_sha256.as_deref().map(digits)),
@@ -62,8 +59,8 @@ const BUILD: [(&str, Fact); 4] = [
     ("C library", |record| record.libc.clone()),
 ];
 
-/// One comparison with the rounds of several, which are numbered on. It has what the first run says
-/// of itself; [`Run::parts`] have the rounds of each.
+/// One comparison with the rounds of several, numbered consecutively. Its plan and manifest are
+/// those of the first run; [`Run::parts`] has the rounds of each.
 pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     if let Some(unlike) = unlike(&runs) {
         return Err(MergeError::Unlike(unlike));
@@ -117,22 +114,22 @@ fn unlike(runs: &[(String, Run)]) -> Option<Unlike> {
             return Some(Unlike::Method(Difference { what: test.clone(), values }));
         }
     }
-    if !is_same(plans(runs).map(|plan| plan.twin)) {
-        return Some(Unlike::Twin);
+    if !is_same(plans(runs).map(|plan| plan.control)) {
+        return Some(Unlike::Control);
     }
     if !is_same(plans(runs).map(|plan| plan.confirm.is_some())) {
         return Some(Unlike::Stages);
     }
-    let is_stored = |run: &Run| comparison(run).is_some_and(|plan| plan.base_from.is_some());
+    let is_stored = |run: &Run| comparison(run).is_some_and(|plan| plan.baseline_from.is_some());
     let stored = runs.iter().find(|(_, run)| is_stored(run));
-    stored.map(|(name, _)| Unlike::StoredBase(name.clone()))
+    stored.map(|(name, _)| Unlike::StoredBaseline(name.clone()))
 }
 
 fn plans(runs: &[(String, Run)]) -> impl Iterator<Item = &Comparison> {
     runs.iter().filter_map(|(_, run)| comparison(run))
 }
 
-/// The base, and the others in whatever order.
+/// The baseline, and the other contenders in any order.
 fn contenders(run: &Run) -> (String, BTreeSet<String>) {
     let mut names = run.plan.contenders.iter().map(|one| one.to_string());
     (names.next().unwrap_or_default(), names.collect())
@@ -143,7 +140,7 @@ fn is_same<T: PartialEq>(mut values: impl Iterator<Item = T>) -> bool {
     values.all(|value| Some(value) == first)
 }
 
-/// What the rounds were made under.
+/// The conditions under which the rounds were measured.
 fn conditions_of_rounds(run: &Run) -> BTreeMap<String, String> {
     let mut conditions = conditions(run);
     conditions.retain(|key, _| {
@@ -176,7 +173,7 @@ fn of_contenders(runs: &[(String, Run)]) -> Vec<Difference> {
     differences
 }
 
-/// None if all who know the value know the same.
+/// None if all runs that know the value agree.
 fn difference(what: String, values: Vec<Option<String>>) -> Option<Difference> {
     if is_same(values.iter().flatten()) {
         return None;
@@ -185,22 +182,22 @@ fn difference(what: String, values: Vec<Option<String>>) -> Option<Difference> {
     Some(Difference { what, values: told.collect() })
 }
 
-/// The first digits of each sum, which tell builds apart.
+/// The first digits of each hash, which distinguish builds.
 fn digits(sums: &str) -> String {
     let start = |sum: &str| sum.chars().take(12).collect::<String>();
     sums.split_whitespace().map(start).collect::<Vec<_>>().join(" ")
 }
 
-/// New numbers of rounds.
+/// New numbers for rounds.
 struct Numbered {
     /// Of each run, by their old ones.
     rounds: Vec<BTreeMap<u32, u32>>,
-    /// How many of them are no fresh ones.
+    /// How many of them are not fresh.
     screened: u32,
 }
 
-/// The rounds of one run after those of another. Fresh rounds are numbered on after all of the
-/// screen.
+/// The rounds of one run after those of another. Fresh rounds are numbered after all screening
+/// rounds.
 fn numbered(runs: &[(String, Run)]) -> Numbered {
     let mut rounds = vec![BTreeMap::new(); runs.len()];
     let mut numbers = 1..;
@@ -220,7 +217,7 @@ fn numbered(runs: &[(String, Run)]) -> Numbered {
     Numbered { rounds, screened }
 }
 
-/// What makes as many rounds again.
+/// The plan for all of these rounds.
 fn plan(runs: &[(String, Run)], screened: u32) -> Plan {
     let mut plan = runs[0].1.plan.clone();
     if let Some(joined) = plan.comparison_mut() {
@@ -231,7 +228,7 @@ fn plan(runs: &[(String, Run)], screened: u32) -> Plan {
     plan
 }
 
-/// Adds what a run has, under new numbers: of rounds, of loads and of the rounds under a profiler.
+/// Adds the contents of a run under new numbers of rounds, loads and profiled rounds.
 fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
     let loads = joined.rounds.iter().map(|round| round.load).max().unwrap_or(0);
     let profiled = joined.profiles.iter().map(|profile| profile.round).max().unwrap_or(0);

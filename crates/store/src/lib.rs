@@ -1,8 +1,7 @@
 //! The run directory: plan, manifest, and the SQLite file that every number comes from.
 //!
-//! `results.sqlite` is the journal as well: a test of a single run has a row from the moment it is
-//! begun, a round of a comparison when it is done, so that it is known what a killed rqps had
-//! finished.
+//! `results.sqlite` is the journal as well: a test of a single run has a row from its start, a
+//! round of a comparison from its end. So it shows what a killed rqps had finished.
 
 mod column;
 mod directory;
@@ -37,20 +36,20 @@ pub use work::{Second, WorkRecord};
 
 use rqps_plan::Plan;
 
-/// A whole run as it stands in its directory, for reports.
+/// A complete run as stored in its directory, for reports.
 #[derive(Clone, Debug)]
 pub struct Run {
     pub plan: Plan,
     pub manifest: Manifest,
-    /// In the order of the plan; those that have not been started are missing.
+    /// In the order of the plan, without those that were not started.
     pub contenders: Vec<ContenderRecord>,
-    /// What was begun, in the order in which it was made; of a single run by contender and test.
+    /// Measurements that were started, in time order; of a single run, by contender and test.
     pub rounds: Vec<RoundRecord>,
-    /// Of a comparison, by test, contender and round.
+    /// For a comparison, by test, contender and round.
     pub profiles: Vec<ProfileRecord>,
     /// The runs that it was merged from; none if it was read from one directory.
     pub parts: Vec<Part>,
-    /// What differs between those runs although it should not, if they were merged all the same.
+    /// Differences between those runs, if they were merged with force.
     pub differences: Vec<Difference>,
 }
 

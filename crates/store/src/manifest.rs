@@ -1,4 +1,4 @@
-//! What is kept of a run beside its measurements: its contenders, the machine, the tool.
+//! What is stored of a run beside its measurements: its contenders, the machine, the tool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -7,7 +7,7 @@ use rqps_observe::{CounterMeaning, Meaning};
 use rqps_plan::{Flags, Memory};
 use serde::{Deserialize, Serialize};
 
-/// A contender as it turned out to be when it was started.
+/// A contender as found when it was started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ContenderRecord {
     /// Its name in tables: the label, or the contender as written.
@@ -15,43 +15,44 @@ pub struct ContenderRecord {
     /// As written, without the label.
     pub spec: String,
     pub dbms: String,
-    /// As the server tells it.
+    /// As the server reports it.
     pub version: String,
     /// Where the build came from: `npm`, `maven`, `system`, a path, `in rqps`, or `running server`.
     pub source: String,
     pub archive_sha256: Option<String>,
     pub server_sha256: Option<String>,
     pub compiler: Option<String>,
-    /// How it was compiled; none in runs of an rqps that did not look.
+    /// How it was compiled; none in runs of an rqps that did not record it.
     pub flags: Option<Flags>,
     pub libc: Option<String>,
     /// How the client reached it: `unix socket`, `tcp`, `tcp with TLS 1.3` or `in process`.
     pub transport: String,
-    /// The settings in force, as the server tells them.
+    /// The settings in force, as the server reports them.
     pub settings: BTreeMap<String, String>,
-    /// Names of those that are as the server has them by itself, as far as it tells.
+    /// Names of settings with the server's own default, where it reports that.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub defaults: BTreeSet<String>,
-    /// What its counters stand for, those that tell most first.
+    /// The meanings of its counters, the most specific first.
     #[serde(skip)]
     pub counters: Vec<CounterMeaning>,
-    /// Seconds from nothing to a server that answers: creating the data directory included.
+    /// Seconds until the server answers, including creating the data directory.
     pub start_seconds: f64,
 }
 
 impl ContenderRecord {
-    /// What a counter of its DBMS stands for, where anything asks for that.
+    /// The meaning of a counter of its DBMS, where a report uses it.
     pub fn meaning(&self, counter: &str) -> Option<Meaning> {
         self.counters.iter().find(|known| known.is_of(counter)).map(|known| known.meaning)
     }
 }
 
-/// What holds the memory of each server, the page cache of its files included. Where nothing does,
-/// what the DBMS does not cache may be in the page cache, and IO-bound by name only.
+/// What limits the memory of each server, including the page cache of its files. Without a limit,
+/// data that the DBMS does not cache may be in the page cache, and IO-bound tests are so in name
+/// only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "held_by", rename_all = "snake_case")]
 pub enum MemoryHold {
-    /// Nothing of rqps's.
+    /// Not limited by rqps.
     Nothing,
     /// The memory controller of a control group, by the version of its hierarchy.
     CgroupV1 {
@@ -77,7 +78,7 @@ impl fmt::Display for MemoryHold {
 /// The machine and the tool, for the manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Names the run among all others; its data directories are found by it.
+    /// Unique id of the run; part of the path of its data directories.
     pub id: String,
     pub rqps_version: String,
     /// RFC 3339, when the run was begun.
@@ -89,19 +90,19 @@ pub struct Manifest {
     pub machine: Vec<(String, String)>,
     /// The order in which the contenders ran.
     pub order: Vec<String>,
-    /// None in runs of an rqps that did not note it.
+    /// None in runs of an rqps that did not record it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryHold>,
-    /// Whether a contender reads its data past the page cache (direct IO), by its settings in
-    /// force: of those that have been started.
+    /// Whether a contender that was started reads its data past the page cache (direct IO), by its
+    /// settings in force.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub direct_reads: BTreeMap<String, bool>,
-    /// How much work the reference loop of a comparison is: its times are those of the same work in
-    /// every session.
+    /// How much work the reference loop of a comparison does, so that its times are those of the
+    /// same work in every session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reference_loop_rounds: Option<u64>,
-    /// Which arms are up together in a comparison, by their places: the same in every session,
-    /// however much memory there is in it.
+    /// Which arms of a comparison are started together, by their places: the same in every session,
+    /// however much memory it has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<Vec<usize>>>,
     /// None in runs of an rqps that did not measure it.
@@ -109,8 +110,8 @@ pub struct Manifest {
     pub kernel: Option<KernelRecord>,
 }
 
-/// What the kernel took before the run, in nanoseconds. It is no fact of the machine: a stored base
-/// is refused where those differ, and this is never twice the same.
+/// Times of kernel operations before the run, in nanoseconds. Not a fact of the machine: a stored
+/// baseline is rejected where those differ, and this is never the same twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KernelRecord {
     /// For a system call that does nothing.
@@ -130,7 +131,7 @@ impl fmt::Display for KernelRecord {
 }
 
 impl Manifest {
-    /// Who reads past the page cache: `postgres@17.6 no, mysql@8.0.33 yes`.
+    /// Which contenders use direct IO: `postgres@17.6 no, mysql@8.0.33 yes`.
     pub fn direct_io(&self) -> String {
         let told = |(name, is_direct): (&String, &bool)| {
             format!("{name} {}", if *is_direct { "yes" } else { "no" })

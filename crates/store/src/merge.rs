@@ -1,4 +1,4 @@
-//! Several runs as one, to be reported together.
+//! Several runs merged into one for reports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -17,7 +17,7 @@ const WORKLOAD: &str = "workload";
 /// A run that others were merged with.
 #[derive(Clone, Debug, Serialize)]
 pub struct Part {
-    /// What tells it from the others, such as the name of its directory.
+    /// Distinguishes it from the others, such as the name of its directory.
     pub name: String,
     pub manifest: Manifest,
     /// Names of its contenders in the merged run.
@@ -26,21 +26,20 @@ pub struct Part {
     pub rounds: BTreeSet<u32>,
 }
 
-/// Characters of a value that a line of words has room for.
+/// The most characters of a value in a message.
 const LONG: usize = 60;
 
-/// Something that is not the same in all runs, so that their numbers cannot be held beside each
-/// other.
+/// Something that differs between runs, so that their numbers are not comparable.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// A key of the plan, or `transport`.
     pub what: String,
-    /// Of each run, in their order.
+    /// One for each run, in their order.
     pub values: Vec<String>,
 }
 
 impl fmt::Display for Difference {
-    /// `seed (1, 7)`; of what is long, such as a list of tests, the begin.
+    /// `seed (1, 7)`; long values, such as a list of tests, are cut.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short = |value: &String| match value.char_indices().nth(LONG) {
             Some((end, _)) => format!("{}…", &value[..end]),
@@ -61,17 +60,15 @@ pub enum MergeError {
     #[error("'{0}' and '{1}' are the same run")]
     Same(String, String),
     #[error(
-        "'{comparison}' is a comparison and '{other}' is not: its verdicts come from contenders that took \
-         turns, so those of another run cannot join them; compare all of them in one run"
+        "'{comparison}' is a comparison and '{other}' is not: the contenders of a comparison take turns, so \
+         those of another run cannot join them. Compare all of them in one run"
     )]
     Mixed { comparison: String, other: String },
-    #[error(
-        "the rounds of these comparisons cannot become those of one, with --force or without: {0}"
-    )]
+    #[error("the rounds of these comparisons cannot be merged, even with --force: {0}")]
     Unlike(Unlike),
     #[error(
-        "the runs are not comparable, since these differ: {}; --force reports them all the same, \
-         labelled so", list(.0)
+        "the runs are not comparable, since these differ: {}. To merge them with a warning, use --force",
+        list(.0)
     )]
     NotComparable(Vec<Difference>),
 }
@@ -81,10 +78,9 @@ fn list(differences: &[Difference]) -> String {
 }
 
 /// All contenders of all runs as one run, in the order of the runs, each run under a name. The
-/// first contender of the first run is the one that others are relative to. Contenders of the same
-/// name get the name of their run behind it: `postgres@17.6 (a)`. Comparisons of the same
-/// contenders become one with the rounds of all. What differs between the runs is refused, or else
-/// told in [`Run::differences`].
+/// first contender of the first run is the baseline. Contenders of the same name get the name of
+/// their run appended: `postgres@17.6 (a)`. Comparisons of the same contenders become one with the
+/// rounds of all. Runs that differ are rejected; with `force`, [`Run::differences`] lists why.
 pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     refuse_alike(&runs)?;
     let is_compared = |named: &&(String, Run)| comparison(&named.1).is_some();
@@ -98,7 +94,7 @@ pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     }
 }
 
-/// What a comparison was to do; none of another run.
+/// The plan of a comparison; none for another run.
 pub(crate) fn comparison(run: &Run) -> Option<&Comparison> {
     run.plan.comparison()
 }
@@ -135,7 +131,7 @@ fn refuse_alike(runs: &[(String, Run)]) -> Result<(), MergeError> {
     Ok(())
 }
 
-/// What the runs were not under alike.
+/// Conditions that differ between the runs.
 pub(crate) fn differences(
     runs: &[(String, Run)],
     conditions: fn(&Run) -> BTreeMap<String, String>,
@@ -161,8 +157,8 @@ pub(crate) fn differences(
     found
 }
 
-/// What a run was under, by name: `seed`, `workload.insert_benchmark.rows`, … Everything in the
-/// plan but the contenders, and how clients reached the servers.
+/// The conditions of a run by name: `seed`, `workload.insert_benchmark.rows`, … These are
+/// everything in the plan but the contenders, and how clients reached the servers.
 pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
     let plan = serde_json::to_value(&run.plan).expect("a plan is plain data");
     let mut found = BTreeMap::new();
@@ -170,7 +166,7 @@ pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
     found.retain(|key, _| key != "contenders");
     let workload = plan[WORKLOAD].as_object().and_then(|workload| workload.keys().next());
     found.extend(workload.map(|kind| (WORKLOAD.to_string(), kind.replace('_', " "))));
-    // A DBMS inside the client has no other way to be reached.
+    // A DBMS inside the client can be reached in one way only.
     let ways = run.contenders.iter().map(|contender| contender.transport.as_str());
     let ways: BTreeSet<&str> = ways.filter(|way| *way != "in process").collect();
     if !ways.is_empty() {
@@ -207,8 +203,8 @@ fn names_of_several(runs: &[(String, Run)]) -> BTreeSet<String> {
     all.filter(|name| !seen.insert(name.clone())).collect()
 }
 
-/// The place of each test in the merged run. Tests of one name belong together wherever they stood,
-/// as after a forced merge; one that only a later run has comes after those of the runs before.
+/// The place of each test in the merged run. Tests of one name share a place; a test that only a
+/// later run has comes after those of earlier runs.
 fn places(runs: &[(String, Run)]) -> BTreeMap<String, u32> {
     let mut places = BTreeMap::new();
     for (_, run) in runs {
@@ -222,8 +218,7 @@ fn places(runs: &[(String, Run)]) -> BTreeMap<String, u32> {
     places
 }
 
-/// A run with the names and places that it has among the others: `before` it there are so many
-/// contenders.
+/// A run with its names and places in the merged run, where `before` contenders precede it.
 fn part(
     name: &str,
     mut run: Run,

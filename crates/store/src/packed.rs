@@ -1,11 +1,11 @@
-//! A histogram as it is stored, which takes a hundredth of its memory: a comparison has thousands.
+//! A histogram in its stored form, with a hundredth of the memory: a comparison has thousands.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 
 use crate::column::garbled;
 
-/// Significant digits of a histogram, which decide how much memory it takes.
+/// Significant digits of a histogram, which determine its memory.
 const DIGITS: u32 = 3;
 
 /// In the V2 encoding of HdrHistogram.
@@ -29,15 +29,15 @@ impl PackedHistogram {
         &self.0
     }
 
-    /// From what was stored, if that is whole.
+    /// From stored bytes, if they are valid.
     pub(crate) fn from_bytes(bytes: Vec<u8>) -> Result<Self, rusqlite::Error> {
         decode(&bytes)?;
         Ok(PackedHistogram(bytes))
     }
 }
 
-/// The head says how long it is and how much memory it takes (HdrHistogram, V2 encoding): that must
-/// be what rqps writes.
+/// The header has the length and parameters that determine the memory (HdrHistogram, V2 encoding):
+/// they must be those that rqps writes.
 fn decode(bytes: &[u8]) -> Result<Histogram<u64>, rusqlite::Error> {
     const HEAD: usize = 40;
     let unreadable = || garbled("a histogram cannot be read");

@@ -1,4 +1,4 @@
-//! What a comparison keeps of profiles: where the CPU time of a contender's server went in a run of
+//! Stored profiles of a comparison: where the CPU time of a contender's server went in a round of
 //! its own.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::results::RESULTS;
 
 /// Where stacks are kept.
 const FOLDER: &str = "profiles";
-/// The most that is unpacked of a file, which grows a thousandfold at most.
+/// The largest unpacked size of a file; gzip expands a thousandfold at most.
 const LONGEST: u64 = 256 << 20;
 
 /// One test of one contender, profiled once.
@@ -30,19 +30,19 @@ const LONGEST: u64 = 256 << 20;
 pub struct ProfileRecord {
     pub test: String,
     pub contender: String,
-    /// Counted from 1. All contenders were started for it.
+    /// From 1. All contenders were restarted for it.
     pub round: u32,
-    /// In which the contenders took turns, counted from 0.
+    /// The place in the order in which contenders took turns, from 0.
     pub turn: u32,
     /// RFC 3339.
     pub started: String,
     pub seconds: f64,
-    /// Statements that were executed meanwhile.
+    /// Statements that were executed during the profile.
     pub statements: u64,
-    /// Nanoseconds of CPU that the kernel counted for the server meanwhile.
+    /// Nanoseconds of CPU that the kernel counted for the server during the profile.
     pub server_cpu: u64,
     pub samples: u64,
-    /// Whether samples were taken while the kernel was at work.
+    /// Whether samples include kernel code.
     pub has_kernel: bool,
     /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons.
     pub stacks: BTreeMap<String, u64>,
@@ -61,16 +61,16 @@ create table profile (
     server_cpu integer not null,    -- nanoseconds, as the kernel counted it
     samples integer not null,
     has_kernel integer not null,    -- whether the kernel was sampled too
-    file text not null,             -- in the run directory: gzip, a stack with its nanoseconds a line
+    file text not null,             -- in the run directory: gzip, a line for each stack
     primary key (test, contender, round)
 ) without rowid;
 ";
 
 impl RunDirectory {
-    /// Keeps a profile: its file first, so that what is noted is there.
+    /// Stores a profile: its file first, so that the row refers to an existing file.
     pub fn save_profile(&mut self, profile: &ProfileRecord) -> Result<(), StoreError> {
         let folder = own(self.path(), FOLDER)?;
-        fs::create_dir_all(&folder).map_err(file("make", &folder))?;
+        fs::create_dir_all(&folder).map_err(file("create", &folder))?;
         let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
         let contender = file_name(&profile.contender, &names);
@@ -98,7 +98,7 @@ impl RunDirectory {
         })
     }
 
-    /// The profiles that are kept.
+    /// The stored profiles.
     pub fn profiles(&self) -> Result<Vec<ProfileRecord>, StoreError> {
         profiles(&self.connection, self.path())
     }

@@ -1,4 +1,4 @@
-//! Reading a run back.
+//! Reads a run back from its directory.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,8 +28,8 @@ impl Run {
         Run::read(path, Samples::Read)
     }
 
-    /// The same without the samples of each second of a single run, which are most of a large one
-    /// and of which only few formats have anything.
+    /// The same without the samples of each second of a single run. They are most of a large run,
+    /// and few formats use them.
     pub fn open_without_samples(path: &Path) -> Result<Run, StoreError> {
         Run::read(path, Samples::LeftOut)
     }
@@ -60,7 +60,7 @@ impl RunDirectory {
         Run::open(self.path())
     }
 
-    /// What is kept, as [`Run::rounds`].
+    /// The stored rounds, as in [`Run::rounds`].
     pub fn rounds(&self) -> Result<Vec<RoundRecord>, StoreError> {
         let rounds = || {
             let contenders = contenders(&self.connection)?;
@@ -135,8 +135,8 @@ fn flags(row: &Row<'_>) -> Result<Option<Flags>, rusqlite::Error> {
     }
 }
 
-/// In the order in which they were made; of a single run by contender and test. Of several attempts
-/// those that were discarded and the last.
+/// In time order; of a single run, by contender and test. Of several attempts, those that were
+/// discarded and the last.
 fn rounds(
     connection: &Connection,
     (plan, contenders): (&Plan, &[ContenderRecord]),
@@ -156,7 +156,7 @@ fn rounds(
         round.arms = measurements(connection, id, with)?;
         round.slices = slices(connection, id)?;
         for (arm, measured) in &mut round.arms {
-            // The A/A control is the baseline, and has no record of its own.
+            // The A/A control is the baseline and has no record of its own.
             let baseline = plan.contenders.first().map(|baseline| baseline.name());
             let record = |name: &str| contenders.iter().find(|record| record.name == name);
             let record = record(arm).or_else(|| record(&baseline?));
@@ -239,7 +239,7 @@ fn measurement(row: &Row<'_>) -> Result<Measurement, rusqlite::Error> {
     })
 }
 
-/// Statements of a foreign application may say anything.
+/// Statements of another application may contain any text.
 fn statements(row: &Row<'_>) -> Result<Vec<StatementRecord>, rusqlite::Error> {
     let mut statements: Vec<StatementRecord> = json(row, "statements")?;
     for statement in &mut statements {
@@ -286,7 +286,7 @@ fn work(connection: &Connection, measurement: i64) -> Result<Vec<WorkRecord>, ru
     Ok(all)
 }
 
-/// From one of the tables of costs, with the column that says of what.
+/// From one of the tables of costs, by its column for the owner.
 fn cost(
     connection: &Connection,
     (table, of): (&str, &str),

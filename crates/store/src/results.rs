@@ -13,17 +13,17 @@ use crate::{profile, schema};
 
 pub(crate) const RESULTS: &str = "results.sqlite";
 const JOURNAL: &str = "results.sqlite-journal";
-/// What SQLite opens beside it by itself.
+/// Files beside it that SQLite opens by itself.
 const BESIDE: [&str; 3] = [JOURNAL, "results.sqlite-wal", "results.sqlite-shm"];
 
-/// What the file begins with (SQLite, Database File Format, 1.3).
+/// The beginning of the file (SQLite, Database File Format, 1.3).
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 
 /// The longest value: a number for each second of a month has a tenth of that.
 const LONGEST_VALUE: i32 = 64 << 20;
 
-/// What a database that somebody else made may not do: its triggers and views are not run, and what
-/// its schema calls has no effects.
+/// Restrictions for a database that may come from elsewhere: its triggers and views do not run, and
+/// functions that its schema calls have no effects.
 const CONFINED: [(DbConfig, bool); 6] = [
     (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
     (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
@@ -33,13 +33,13 @@ const CONFINED: [(DbConfig, bool); 6] = [
     (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
 ];
 
-/// Makes the file with its tables under another name, so that a results file always has them.
+/// Creates the file with its tables under another name, so that a results file always has them.
 pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
     let results = root.join(RESULTS);
-    let fresh = begin(root).map_err(file("make", &results))?;
+    let fresh = begin(root).map_err(file("create", &results))?;
     let tables = || {
         let connection = Connection::open(fresh.path())?;
-        // A file that is not whole is not used: it needs no journal.
+        // An incomplete file is never used, so it needs no journal.
         connection.pragma_update(None, "journal_mode", "off")?;
         connection.execute_batch(schema::TABLES)?;
         connection.execute_batch(profile::TABLES)?;
@@ -48,12 +48,12 @@ pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
     tables().map_err(|error| StoreError::from(error).in_results(&results))?;
     let synced = fresh.as_file().sync_all();
     synced.map_err(file("write", &results))?;
-    fresh.persist_noclobber(&results).map_err(|error| file("make", &results)(error.error))?;
+    fresh.persist_noclobber(&results).map_err(|error| file("create", &results)(error.error))?;
     Ok(())
 }
 
-/// Refuses a folder without results, and results that are none of rqps's as far as that can be seen
-/// without opening them for writing.
+/// Rejects a folder without results, and results that are not rqps's, as far as this shows without
+/// opening them for writing.
 pub(crate) fn refuse_foreign(root: &Path) -> Result<(), StoreError> {
     let damaged = |reason: &str| StoreError::damaged(root.join(RESULTS), reason);
     if root.join(RESULTS).symlink_metadata().is_err() {
@@ -66,10 +66,10 @@ pub(crate) fn refuse_foreign(root: &Path) -> Result<(), StoreError> {
     let read = open_own(root, RESULTS)?.take(MAGIC.len() as u64).read_to_end(&mut start);
     read.map_err(file("read", &root.join(RESULTS)))?;
     match start.as_slice() {
-        // With a journal, the beginning is in that.
+        // With a journal, the beginning may be there.
         _ if root.join(JOURNAL).exists() => Ok(()),
         b"" => Err(damaged("it is empty")),
-        start if start != MAGIC => Err(damaged("it is no SQLite database")),
+        start if start != MAGIC => Err(damaged("it is not an SQLite database")),
         _ => Ok(()),
     }
 }
@@ -78,8 +78,8 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     refuse_foreign(root)?;
     let results = root.join(RESULTS);
     let damaged = |error: rusqlite::Error| StoreError::damaged(results.clone(), error);
-    // Also to read: what a killed rqps had begun to write is taken back first. A file that nobody
-    // may write to is opened all the same.
+    // Also for reading: SQLite first rolls back what a killed rqps had begun to write. A read-only
+    // file can be opened nevertheless.
     let real = root.canonicalize().map_err(file("open", root))?.join(RESULTS);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -94,13 +94,13 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     if found != schema::VERSION {
         return Err(match found {
             // SQLite's own beginning.
-            0 => StoreError::damaged(results, "it is a database without the mark of rqps's"),
+            0 => StoreError::damaged(results, "it is a database that rqps did not create"),
             found => {
                 StoreError::Version { path: root.to_path_buf(), found, expected: schema::VERSION }
             }
         });
     }
-    // SQLite takes what is missing of the last page for zeros.
+    // SQLite reads the missing part of the last page as zeros.
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let pages = number("page_count").map_err(damaged)?;
     let whole = pages.saturating_mul(number("page_size").map_err(damaged)?);
@@ -111,7 +111,7 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     }
     let settings: &[(&str, &str)] = match read_only {
         true => &[("query_only", "on")],
-        // A test that is said to be done must be on the disk; what is of a round goes with it.
+        // A test that is reported as done must be durable; rows of a round are deleted with it.
         false => &[("synchronous", "full"), ("foreign_keys", "on")],
     };
     for (name, value) in settings {

@@ -1,5 +1,5 @@
-//! What is measured: one test in one round, arm by arm. A single run has one round, and each
-//! contender is alone in it.
+//! What is measured: one test in one round, arm by arm. A single run has one round, with one
+//! contender in each record.
 
 use std::collections::BTreeMap;
 
@@ -15,42 +15,41 @@ use crate::work::WorkRecord;
 pub struct RoundRecord {
     /// Counted from 1.
     pub round: u32,
-    /// As in the posts: `l.i0`, `qr100`, `point-query`. A test of its own for each number of
-    /// clients has that behind it: `point-query@4`.
+    /// As in the posts: `l.i0`, `qr100`, `point-query`. Tests that differ in the number of clients
+    /// have it appended: `point-query@4`.
     pub test: String,
     /// What the test does, in a few words.
     pub title: String,
-    /// The tests that are shown together with it, such as `point queries`; none where it is not
-    /// one that is reported.
+    /// The group that it is shown in, such as `point queries`; none where it is not reported.
     pub group: Option<String>,
     pub class: Class,
     /// What the throughput counts and costs are divided by.
     pub counts: Counts,
     /// Its place among the tests of the plan, from 0.
     pub place: u32,
-    /// Which arms are in it, counted from 1: those that were up together in a comparison whose
-    /// servers do not fit into memory at once; the place of the contender in a single run.
+    /// Which arms are in it, from 1: of a comparison whose servers do not all fit in memory, those
+    /// that were started together; of a single run, the place of the contender.
     pub part: u32,
-    /// Which of the independent loads the data came from, counted from 1.
+    /// Which of the independent loads the data came from, from 1.
     pub load: u32,
-    /// 1, or more when it was measured again: after an interruption, or because a guard discarded
-    /// it.
+    /// From 1; higher when it was measured again after an interruption, or because a guard
+    /// discarded the attempt before.
     pub attempt: u32,
-    /// Why it does not count; none if it does. Guards do not look at the result.
+    /// Why it was discarded; none if it counts. Guards do not look at the result.
     pub discarded: Option<String>,
     /// RFC 3339.
     pub started: String,
     /// Wall seconds in which the arms were measured.
     pub seconds: f64,
     /// By client: the CPU that it and the server's side of its connection were bound to; empty if
-    /// they were free.
+    /// they were not bound.
     pub cpus: Vec<u32>,
-    /// Nanoseconds of the reference loop, which is run before and after.
+    /// Nanoseconds of the reference loop before and after.
     pub reference_loop: Vec<u64>,
-    /// What all of it cost the machine, where several arms share it.
+    /// Cost of the whole machine, where several arms share it.
     pub machine: Reading,
     pub arms: BTreeMap<String, Measurement>,
-    /// In the order in which they were driven; of several clients, one after the other.
+    /// In the order in which arms were driven; for several clients, one client after the other.
     pub slices: Vec<SliceRecord>,
 }
 
@@ -86,10 +85,10 @@ pub struct Measurement {
     /// Its place among the servers of the round, in the order in which they were started, from 0.
     pub slot: u32,
     pub status: Status,
-    /// Why it failed; what the check found, and how its server ended.
+    /// Why it failed: what the check found, and how its server ended.
     pub error: Option<String>,
     pub clients: u32,
-    /// Wall seconds of its measured windows: connections are up before them, checks run after
+    /// Wall seconds of its measured windows. Connections are made before them, and checks run after
     /// them. 0 where arms took turns in slices, which have times of their own.
     pub seconds: f64,
     /// Seconds of maintenance and pause before the window.
@@ -98,30 +97,31 @@ pub struct Measurement {
     pub check_seconds: f64,
     /// Seconds of the window that building the indexes took.
     pub index_seconds: Option<f64>,
-    /// Rows per second over all clients that it promises to insert; none if unlimited.
+    /// Target rows per second over all clients; none if unlimited.
     pub target_rate: Option<f64>,
-    /// Rows that were indexed or scanned, where the rate counts such rows: the DBMS does not.
+    /// Rows that were indexed or scanned, where throughput counts these: the DBMS does not report
+    /// them.
     pub counted_rows: Option<u64>,
-    /// What its clients did; of a comparison all of one kind of operation together.
+    /// What its clients did; in a comparison, the sum for each kind of operation.
     pub work: Vec<WorkRecord>,
-    /// What its server cost over the window, or over all of the slices of all arms.
+    /// Cost of its server over the window, or over all slices of all arms.
     pub cost: Reading,
-    /// What it cost in the measured parts of its slices alone, where that was read at their edges.
+    /// Cost in the measured parts of its slices only, where it was read at their edges.
     pub slice_cost: Reading,
-    /// Cost of about each second of the window; the last may be shorter. A comparison keeps only
+    /// Cost of each second of the window, about; the last may be shorter. A comparison keeps only
     /// what charts show.
     pub samples: Series<Metric>,
-    /// What the DBMS counted itself over the window, under its own names.
+    /// Counters of the DBMS over the window, under its own names.
     pub engine: EngineReading,
-    /// A few of these counters about once a second.
+    /// A few of these counters, about once a second.
     pub engine_samples: Series<String>,
-    /// Operations while the DBMS's counters were watched: those of the warm-up are among them.
+    /// Operations while the DBMS's counters were read, including those of the warm-up.
     pub watched: u64,
-    /// Bytes of the database's files before; the cost has those after.
+    /// Bytes of the database's files before; the cost has the bytes after.
     pub bytes_before: Option<u64>,
-    /// What its clients send, and how the DBMS executes it.
+    /// The statements of its clients, and how the DBMS executes them.
     pub statements: Vec<StatementRecord>,
-    /// What a reader must know, such as maintenance before it that was given up.
+    /// A note for the reader, such as maintenance before it that was given up.
     pub note: Option<String>,
 }
 
@@ -154,13 +154,13 @@ impl Default for Measurement {
 }
 
 impl Measurement {
-    /// Of an arm that could not go on.
+    /// For an arm that could not continue.
     pub fn fail(&mut self, why: String) {
         self.status = Status::Failed;
         self.error = Some(why);
     }
 
-    /// Why it could not go on, if it could not.
+    /// Why it could not continue, if so.
     pub fn failure(&self) -> Option<&str> {
         self.error.as_deref().filter(|_| self.status == Status::Failed)
     }
@@ -169,7 +169,7 @@ impl Measurement {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Status {
-    /// Started and not ended: what a killed rqps leaves.
+    /// Started but not ended, as after a kill of rqps.
     Running,
     Done,
     /// An error ended it.
@@ -195,13 +195,13 @@ impl Status {
 /// A statement that the clients of a test sent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StatementRecord {
-    /// With `?` for values; of a long list only the first.
+    /// With `?` for values; of a long list, only the first.
     pub text: String,
     /// How often an operation sends it.
     pub times: u32,
-    /// The shape of its plan: nodes and indexes, the outermost first, where the DBMS tells it.
+    /// The shape of its query plan: nodes and indexes, outermost first, where the DBMS reports it.
     pub plan: Option<String>,
-    /// What planning it took, where the DBMS tells it.
+    /// Planning times, where the DBMS reports them.
     #[serde(default)]
     pub planning: Option<Planning>,
 }
@@ -211,7 +211,7 @@ pub struct StatementRecord {
 pub struct Planning {
     /// Before the first operation.
     pub before: f64,
-    /// After the last; none where it was not asked again.
+    /// After the last; none where it was not read again.
     pub after: Option<f64>,
 }
 
@@ -243,6 +243,6 @@ pub struct SliceRecord {
     pub server_run_queue_wait: u64,
     /// How often a thread of the server was put on a CPU.
     pub server_switches: u64,
-    /// Nanoseconds of CPU of the client that reading the counters took, beside the measured part.
+    /// Nanoseconds of CPU of the client for reading the counters, outside the measured part.
     pub reading_cpu: u64,
 }

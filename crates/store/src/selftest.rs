@@ -1,5 +1,5 @@
-//! What `rqps selftest` has found on this machine, kept beside the builds, and which method a test
-//! may be measured by because of it.
+//! Findings of `rqps selftest` on this machine, stored beside the builds, and the method that they
+//! allow for a test.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,54 +12,54 @@ use crate::files::{file, write_whole};
 
 /// The file in rqps's home.
 const FILE: &str = "selftest.json";
-/// Of the file's form.
+/// Version of the file's form.
 const VERSION: u32 = 1;
 
-/// What is known of a method for a class of tests of an engine on a host. The newest counts.
+/// The finding on a method for a class of tests of an engine on a host. The newest counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitness {
-    /// As [`host`] tells it.
+    /// From [`host`].
     pub host: String,
-    /// As [`engine`] tells it.
+    /// From [`engine`].
     pub engine: String,
     /// `point`, `range`, `aggregate` or `write`.
     pub class: String,
-    /// So many drove a contender at once. One alone is bound to a CPU with all servers, and several
-    /// are not: what was found with one says nothing of others.
+    /// Clients of a contender at a time. One client is bound to a CPU with all servers, several are
+    /// not: a finding with one says nothing about several.
     #[serde(default = "one")]
     pub clients: u32,
     pub method: Method,
     /// RFC 3339.
     pub date: String,
     pub rqps_version: String,
-    /// Which way from slices and runs to a verdict was tried (`rqps_stats::verdict::ESTIMATOR`).
-    /// What was found of another says nothing of this one; 0 of before they had numbers.
+    /// The estimator that was tested (`rqps_stats::verdict::ESTIMATOR`). A finding on another says
+    /// nothing about this one; 0 for findings from before estimators had numbers.
     #[serde(default)]
     pub estimator: u32,
-    /// Few comparisons of each kind, or not all kinds.
+    /// Few comparisons of each kind, or not all kinds of them.
     pub quick: bool,
-    /// Nothing was found that speaks against it.
+    /// No finding speaks against it.
     pub is_fit: bool,
-    /// What was found, in words with numbers.
+    /// The finding, in words with numbers.
     pub why: String,
 }
 
-/// Clients of a result that does not name them: of before there could be several.
+/// Clients of a result that does not name them, from before several were possible.
 fn one() -> u32 {
     1
 }
 
-/// Who asks what is known.
+/// The conditions of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asking<'a> {
-    /// As [`host`] tells it.
+    /// From [`host`].
     pub host: &'a str,
     pub clients: u32,
-    /// As verdicts come about now.
+    /// The estimator in use.
     pub estimator: u32,
 }
 
-/// All that is known.
+/// All findings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Fitnesses {
     version: u32,
@@ -72,7 +72,7 @@ impl Default for Fitnesses {
     }
 }
 
-/// Why the file does not count: in words.
+/// Why the file is ignored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("'{}' {reason}", path.display())]
 pub struct Unreadable {
@@ -80,7 +80,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-/// Which CPUs results are of: those of another machine say nothing about this one.
+/// The host and its CPUs: findings on another machine say nothing about this one.
 pub fn host(machine: &[(String, String)]) -> String {
     let fact = |name: &str| {
         let found = machine.iter().find(|(known, _)| known == name);
@@ -100,7 +100,7 @@ pub fn engine(contender: &Contender) -> String {
 }
 
 impl Fitnesses {
-    /// Nothing is known where there is no file.
+    /// No findings where there is no file.
     pub fn read(home: &Path) -> Result<Fitnesses, Unreadable> {
         let path = home.join(FILE);
         let unreadable = |reason: String| Unreadable { path: path.clone(), reason };
@@ -118,14 +118,14 @@ impl Fitnesses {
                 serde_json::from_value(value).map_err(garbled)
             }
             Some(found) => {
-                Err(unreadable(format!("is of version {found}; this rqps reads {VERSION}")))
+                Err(unreadable(format!("has version {found}; this rqps reads version {VERSION}")))
             }
             None => Err(unreadable("is damaged: it has no version".to_string())),
         }
     }
 
-    /// Keeps what is known, instead of what was known of the same before. A quick selftest that
-    /// found nothing says less than a whole one of the same estimator.
+    /// Adds findings in place of earlier ones on the same conditions. A quick selftest without
+    /// findings does not replace a complete one of the same estimator.
     pub fn add(&mut self, results: Vec<Fitness>) {
         let key = |one: &Fitness| {
             (
@@ -149,14 +149,14 @@ impl Fitnesses {
     }
 
     pub fn write(&self, home: &Path) -> Result<PathBuf, StoreError> {
-        fs::create_dir_all(home).map_err(file("make", home))?;
+        fs::create_dir_all(home).map_err(file("create", home))?;
         let path = home.join(FILE);
         let text = serde_json::to_string_pretty(self).expect("plain data are JSON") + "\n";
         write_whole(&path, |out| out.write_all(text.as_bytes()))?;
         Ok(path)
     }
 
-    /// Whatever the estimator was.
+    /// With any estimator.
     fn find(
         &self,
         asking: Asking<'_>,
@@ -170,8 +170,8 @@ impl Fitnesses {
         })
     }
 
-    /// How a class of cached tests of contenders with these engines is to be measured, and why.
-    /// Slices, unless the selftest has found them unfit for one of the engines.
+    /// The method for a class of cached tests of contenders with these engines, and why: slices,
+    /// unless the selftest found them unfit for one of the engines.
     pub fn method(&self, asking: Asking<'_>, engines: &[String], class: &str) -> (Method, String) {
         let any = |engine: &String, method| self.find(asking, engine, class, method);
         let of = |engine: &String, method| {
@@ -184,9 +184,10 @@ impl Fitnesses {
             let text = format!("by selftest of {}: {engine} by slices: {why}", day(slices));
             return match failed(Method::Runs) {
                 None => (Method::Runs, text),
-                Some(runs) => {
-                    (Method::Runs, format!("{text}; nor are whole runs sound here: {}", runs.why))
-                }
+                Some(runs) => (
+                    Method::Runs,
+                    format!("{text}; whole runs are not sound here either: {}", runs.why),
+                ),
             };
         }
         let missing: Vec<&String> =
@@ -268,7 +269,11 @@ mod tests {
         assert_eq!(method, Method::Runs);
         assert!(why.contains("mysql/innodb by slices: 9 of 40"), "{why}");
         known.add(vec![fitness("mysql/innodb", "write", Method::Runs, false)]);
-        assert!(chosen(&known, &["mysql/innodb"], "write").1.contains("nor are whole runs"));
+        assert!(
+            chosen(&known, &["mysql/innodb"], "write")
+                .1
+                .contains("whole runs are not sound here either")
+        );
         known.add(vec![fitness("mysql/innodb", "write", Method::Slices, true)]);
         assert_eq!(chosen(&known, &["mysql/innodb"], "write"), fit, "the newest counts");
         let mut whole = fitness("mysql/innodb", "write", Method::Slices, false);
@@ -326,7 +331,7 @@ mod tests {
         );
         let none = "by default: no selftest of postgres here";
         assert_eq!(chosen(&known, &["postgres"], "range").1, none);
-        // A whole one of an earlier estimate says less than a quick one of this.
+        // A complete one of an earlier estimator says less than a quick one of this.
         known.add(vec![fitness("postgres", "point", Method::Slices, true)]);
         assert_eq!(chosen(&known, &["postgres"], "point").1, "by selftest of 2026-11-22");
     }
@@ -343,7 +348,7 @@ mod tests {
             ("{\"version\": 1, \"resu", "is damaged"),
             ("[]", "it has no version"),
             ("{\"version\": 1}", "is damaged: missing field `results`"),
-            ("{\"version\": 0, \"hosts\": {}}", "is of version 0; this rqps reads 1"),
+            ("{\"version\": 0, \"hosts\": {}}", "has version 0; this rqps reads version 1"),
         ] {
             fs::write(&path, text).unwrap();
             let error = Fitnesses::read(home.path()).unwrap_err().to_string();

@@ -1,29 +1,29 @@
-//! What is read about once a second, in columns: a run can have millions of such values.
+//! Values that are read about once a second, in columns: a run can have millions of them.
 
 use std::collections::BTreeMap;
 
 use rqps_observe::{EngineReading, Kind, Meaning, Metric, Reading};
 
-/// A second of the window as the operating system saw it.
+/// A second of the window by the counters of the operating system.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// Seconds from the start of the window to the end of this sample.
     pub at: f64,
-    /// Over the time since the sample before it.
+    /// Over the time since the previous sample.
     pub cost: Reading,
 }
 
-/// A second of the window as the DBMS counted it.
+/// A second of the window by the counters of the DBMS.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EngineSample {
     /// Seconds from the start of the window to the end of this sample.
     pub at: f64,
-    /// Over the time since the sample before it.
+    /// Over the time since the previous sample.
     pub values: EngineReading,
 }
 
-/// Samples of several counters and gauges by name. Counters are over the time since the sample
-/// before, gauges as they were at the end of a sample.
+/// Samples of several counters and gauges by name. Counters are over the time since the previous
+/// sample, gauges are their values at the end of a sample.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series<N> {
     /// Seconds from the start of the window to the end of each sample.
@@ -35,13 +35,13 @@ pub struct Series<N> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Column {
     pub kind: Kind,
-    /// What it stands for, where it is the DBMS's and that is known of a run that was read.
+    /// The meaning of a counter of the DBMS, where the run has it.
     pub meaning: Option<Meaning>,
     /// [`MISSING`] where nothing could be read: an `Option` would need twice the memory.
     values: Vec<u64>,
 }
 
-/// The store keeps signed numbers, so that no value is this one.
+/// The store keeps signed numbers, so no stored value equals this one.
 const MISSING: u64 = u64::MAX;
 
 impl Column {
@@ -75,7 +75,7 @@ impl<N: Ord> Series<N> {
         self.at.is_empty()
     }
 
-    /// In the order of the names.
+    /// Ordered by name.
     pub fn columns(&self) -> impl Iterator<Item = (&N, &Column)> {
         self.columns.iter()
     }
@@ -87,7 +87,7 @@ impl<N: Ord> Series<N> {
         self.columns.get(name)
     }
 
-    /// The same samples of fewer names.
+    /// The same samples for fewer names.
     pub fn of(&self, names: &[N]) -> Series<N>
     where
         N: Clone,
@@ -99,7 +99,8 @@ impl<N: Ord> Series<N> {
 
     /// A column with as many entries as there are samples.
     pub(crate) fn insert(&mut self, name: N, kind: Kind, values: Vec<Option<u64>>) {
-        // Collecting what is consumed would keep its memory, which is more than twice as much.
+        // Collecting the consumed vector would keep its allocation, which is more than twice as
+        // large.
         let mut exact = Vec::with_capacity(self.at.len());
         exact.extend(values.into_iter().map(|value| value.unwrap_or(MISSING)));
         exact.resize(self.at.len(), MISSING);
@@ -122,7 +123,7 @@ impl<N: Ord> Series<N> {
 }
 
 impl Series<String> {
-    /// Says what the columns stand for.
+    /// Sets the meanings of the columns.
     pub fn mean(&mut self, meaning: impl Fn(&str) -> Option<Meaning>) {
         self.columns.iter_mut().for_each(|(name, column)| column.meaning = meaning(name));
     }

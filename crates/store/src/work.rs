@@ -1,4 +1,4 @@
-//! What connections did: counts, and the times that operations took.
+//! What connections did: counts, and times of operations.
 
 use hdrhistogram::Histogram;
 use rqps_plan::Operation;
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::PackedHistogram;
 
-/// What one connection did of one kind of operation, or what several did together. Its histograms
-/// are packed where many are kept.
+/// What one connection did of one kind of operation, or the sum over several. Its histograms are
+/// packed where many are kept.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WorkRecord<H = PackedHistogram> {
-    /// Counted from 1; 0 for several together.
+    /// From 1; 0 for the sum over several.
     pub client: u32,
     pub operation: Operation,
     pub operations: u64,
@@ -20,19 +20,19 @@ pub struct WorkRecord<H = PackedHistogram> {
     pub reads: u64,
     pub writes: u64,
     pub others: u64,
-    /// Operations begun again because the DBMS asked for it (deadlock, serialization failure).
+    /// Operations retried because the DBMS asked for it (deadlock, serialization failure).
     pub retries: u64,
     /// Nanoseconds from the start of an operation to its end.
     pub service: H,
     /// Nanoseconds from the intended start of an operation to its end; only where a rate is set.
     pub response: Option<H>,
-    /// The longest that an operation began after its intended start, in nanoseconds.
+    /// The longest delay of an operation's start after its intended start, in nanoseconds.
     pub max_lag: u64,
     pub seconds: Vec<Second>,
 }
 
 impl WorkRecord<Histogram<u64>> {
-    /// Several that have done nothing yet.
+    /// The sum over several, still empty.
     pub fn of_several(operation: Operation) -> Self {
         WorkRecord {
             client: 0,
@@ -50,7 +50,7 @@ impl WorkRecord<Histogram<u64>> {
         }
     }
 
-    /// Several of one kind that worked at the same time.
+    /// The sum of several of one kind that worked at the same time.
     pub fn together(operation: Operation, workers: &[&WorkRecord<Histogram<u64>>]) -> Self {
         let mut all = WorkRecord::of_several(operation);
         for worker in workers {
@@ -60,7 +60,7 @@ impl WorkRecord<Histogram<u64>> {
         all
     }
 
-    /// Adds what another did, but for its seconds: they are other ones if it was at another time.
+    /// Adds another, except for its seconds, which differ if it worked at another time.
     pub fn add(&mut self, other: &WorkRecord<Histogram<u64>>) {
         self.operations += other.operations;
         self.rows += other.rows;
@@ -137,7 +137,7 @@ impl WorkRecord<Histogram<u64>> {
 }
 
 impl WorkRecord {
-    /// What all connections did together, by kind of operation.
+    /// The sum over all connections, by kind of operation.
     pub fn by_operation(work: Vec<WorkRecord>) -> Vec<WorkRecord> {
         let work: Vec<_> = work.into_iter().map(WorkRecord::unpacked).collect();
         let all = Operation::ALL.into_iter().filter_map(|operation| {

@@ -1,4 +1,4 @@
-//! Writing what was measured, a test in a round at a time.
+//! Writes measurements, one test in one round at a time.
 
 use rqps_observe::{EngineReading, EngineValue, Kind, Reading};
 use rusqlite::{Transaction, params};
@@ -12,7 +12,7 @@ use crate::series::Series;
 use crate::work::WorkRecord;
 
 impl RunDirectory {
-    /// Keeps what a contender turned out to be; what was kept before is replaced.
+    /// Stores the record of a contender; an earlier one is replaced.
     pub fn save_contender(&mut self, record: &ContenderRecord) -> Result<(), StoreError> {
         let flags = record
             .flags
@@ -58,7 +58,7 @@ impl RunDirectory {
         })
     }
 
-    /// Keeps a test of a round that is only begun, so that what a killed rqps was at is known. Its
+    /// Stores a test of a round at its start, so that a kill of rqps leaves a trace of it. Its
     /// attempt becomes one more than the last.
     pub fn begin(&mut self, round: &mut RoundRecord) -> Result<(), StoreError> {
         let attempts: u32 = self.connection.query_row(
@@ -70,8 +70,8 @@ impl RunDirectory {
         self.save(round)
     }
 
-    /// Keeps a test of a round, in the place of what was kept of the same attempt: all of it or
-    /// nothing.
+    /// Stores a test of a round in place of an earlier record of the same attempt, in one
+    /// transaction.
     pub fn save(&mut self, round: &RoundRecord) -> Result<(), StoreError> {
         self.transact(|transaction| {
             transaction.execute(
@@ -82,8 +82,8 @@ impl RunDirectory {
         })
     }
 
-    /// Keeps attempts in the place of all that was kept of their tests in their rounds: a round of
-    /// whole runs as far as it has come. All of them or nothing.
+    /// Stores attempts in place of all earlier records of their tests in their rounds, in one
+    /// transaction: a round of whole runs up to now.
     pub fn replace(&mut self, rounds: &[&RoundRecord]) -> Result<(), StoreError> {
         self.transact(|transaction| {
             for round in rounds {

@@ -3,7 +3,7 @@
 
 use rqps_plan::{
     Class, Comparison, Contender, Count, Counts, Design, InsertBenchmark, Method, Plan, Profile,
-    Span, StoredBase, Workload,
+    Span, StoredBaseline, Workload,
 };
 use rqps_store::{
     ContenderRecord, Manifest, MergeError, ProfileRecord, RoundRecord, Run, Unlike, merge,
@@ -126,13 +126,13 @@ fn a_refused_attempt_stays_in_its_round() {
 
 #[test]
 fn no_force_joins_rounds_that_are_not_of_one_kind() {
-    fn stored_base() -> StoredBase {
-        StoredBase {
+    fn stored_baseline() -> StoredBaseline {
+        StoredBaseline {
             path: "out/base".into(),
             run: "1".to_string(),
             created: "2026-11-22T06:00:00Z".to_string(),
-            canary: 50_000_000,
-            canary_rounds: 60,
+            reference_loop: 50_000_000,
+            reference_loop_rounds: 60,
         }
     }
     for (change, texts) in [
@@ -148,19 +148,22 @@ fn no_force_joins_rounds_that_are_not_of_one_kind() {
             |run| benchmark(run).only = vec!["l.i0".to_string()],
             ["only some", "have l.i1, l.i2, l.x"],
         ),
-        (|run| comparison(run).method = Method::Slices, ["l.i0 (runs, slices)", "other noise"]),
-        (|run| comparison(run).twin = false, ["only some", "have a twin"]),
+        (
+            |run| comparison(run).method = Method::Slices,
+            ["l.i0 (runs, slices)", "differ in their noise"],
+        ),
+        (|run| comparison(run).control = false, ["only some", "have an A/A control"]),
         (|run| comparison(run).confirm = Some(10), ["only some", "--confirm"]),
         (
-            |run| comparison(run).base_from = Some(Box::new(stored_base())),
-            ["the base of 'b'", "more than once"],
+            |run| comparison(run).baseline_from = Some(Box::new(stored_baseline())),
+            ["the baseline of 'b'", "more than once"],
         ),
     ] {
         for force in [false, true] {
             let error = merge(with(change), force).unwrap_err();
             let told = error.to_string();
             assert!(matches!(error, MergeError::Unlike(_)), "{told}");
-            for text in texts.iter().chain(&["with --force or without"]) {
+            for text in texts.iter().chain(&["even with --force"]) {
                 assert!(told.contains(text), "'{text}' is not in: {told}");
             }
         }
@@ -226,6 +229,6 @@ fn a_comparison_is_not_merged_with_steps_nor_with_itself() {
     assert!(mixed.to_string().contains("'a' is a comparison and 'b' is not"), "{mixed}");
     let same = merge(with(|run| run.manifest.id = "a".to_string()), true).unwrap_err();
     assert_eq!(same, MergeError::Same("a".to_string(), "b".to_string()));
-    let twin = merge(with(|run| comparison(run).twin = false), true).unwrap_err();
-    assert_eq!(twin, MergeError::Unlike(Unlike::Twin));
+    let control = merge(with(|run| comparison(run).control = false), true).unwrap_err();
+    assert_eq!(control, MergeError::Unlike(Unlike::Control));
 }

@@ -386,7 +386,7 @@ fn two_cannot_work_in_one_directory() {
 fn other_versions_and_damage_are_named() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();
-    assert!(Run::open(path).unwrap_err().to_string().contains("holds no run"));
+    assert!(Run::open(path).unwrap_err().to_string().contains("contains no run"));
     drop(create(path));
     let results = path.join("results.sqlite");
     let whole = fs::read(&results).unwrap();

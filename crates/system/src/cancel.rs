@@ -1,17 +1,17 @@
-//! The wish to stop, as everything asks for it that may take long.
+//! Cancellation, which everything checks that may take long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often a sleep looks up.
+/// How often a sleep checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Whether the user wants to stop. Clones are the same wish; the default is one that nobody has.
+/// Whether the user wants to stop. Clones share the state; the default is never cancelled.
 #[derive(Clone, Debug, Default)]
 pub struct Cancel(Arc<AtomicBool>);
 
-/// What can be stopped is the same, whoever may want that.
+/// Values that can be cancelled are equal in any state of cancellation.
 impl PartialEq for Cancel {
     fn eq(&self, _: &Cancel) -> bool {
         true
@@ -20,7 +20,7 @@ impl PartialEq for Cancel {
 
 impl Eq for Cancel {}
 
-/// The user wants to stop.
+/// The user has cancelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("interrupted")]
 pub struct Cancelled;
@@ -34,7 +34,7 @@ impl Cancel {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// For what goes on step by step.
+    /// An error if cancelled, for work in steps.
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_requested() { Err(Cancelled) } else { Ok(()) }
     }
@@ -50,7 +50,7 @@ impl Cancel {
         }
     }
 
-    /// What a signal sets.
+    /// The flag for a signal handler.
     pub fn flag(&self) -> Arc<AtomicBool> {
         self.0.clone()
     }

@@ -1,8 +1,8 @@
-//! What rqps asks of the operating system where somebody else could interfere. There is one way
-//! each to run a foreign program ([`program`]), to work in a place of another user ([`User::act`]),
-//! to make a private folder ([`private_folder`]), to ask who could exchange a file
-//! ([`others_can_change`]), to take a path from a file ([`below`]) and to show foreign text
-//! ([`printable`]). Knows nothing of databases.
+//! Operations of the system with which other users could interfere. There is one way each to run
+//! another program ([`program`]), to work in a place of another user ([`User::act`]), to create a
+//! private folder ([`private_folder`]), to check who could replace a file ([`others_can_change`]),
+//! to take a path from a file ([`below`]) and to show text from outside ([`printable`]). Knows
+//! nothing of databases.
 
 mod cancel;
 mod path;

@@ -1,4 +1,4 @@
-//! Paths that a file names: a file from elsewhere must not decide what is read, written or removed.
+//! Paths named in a file: a file from elsewhere must not decide what is read, written or removed.
 
 use std::io;
 use std::path::{Component, Path, PathBuf};
@@ -8,15 +8,15 @@ use std::path::{Component, Path, PathBuf};
 pub enum PathError {
     #[error("'{}' is not a path below '{}'", named.display(), root.display())]
     Outside { named: PathBuf, root: PathBuf },
-    #[error("'{}' is a symbolic link, where a file of rqps's own is expected", .0.display())]
+    #[error("'{}' is a symbolic link, but must be a file of rqps's own", .0.display())]
     Link(PathBuf),
-    #[error("cannot look at '{}': {source}", path.display())]
+    #[error("cannot inspect '{}': {source}", path.display())]
     Unknown { path: PathBuf, source: io::Error },
 }
 
-/// The path that a file names, if it leads to something below `root` by real folders alone: it is
-/// free of `..`, and neither it nor a folder between is a symbolic link. An absolute path may begin
-/// with `root`. What it names need not be there.
+/// The path that a file names, if it leads to something below `root` through real folders only: it
+/// has no `..`, and neither it nor a folder in between is a symbolic link. An absolute path may
+/// begin with `root`. The path need not exist.
 pub fn below(root: &Path, named: &Path) -> Result<PathBuf, PathError> {
     let outside = || PathError::Outside { named: named.to_path_buf(), root: root.to_path_buf() };
     let inside = match named.is_absolute() {
@@ -41,8 +41,8 @@ pub fn below(root: &Path, named: &Path) -> Result<PathBuf, PathError> {
     Ok(path)
 }
 
-/// Whether a text is a name that rqps gives to things of its own, and so can be a part of a path:
-/// ASCII letters, digits and dashes, at most 100.
+/// Whether a text has the form of rqps's own ids, and so can be a part of a path: ASCII letters,
+/// digits and dashes, at most 100.
 pub fn is_id(text: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     (1..=100).contains(&text.len()) && text.chars().all(plain)

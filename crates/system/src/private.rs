@@ -1,4 +1,4 @@
-//! Folders for files that nobody else is to see or to have made.
+//! Folders for files that no other user may see or create.
 
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -7,8 +7,8 @@ use std::{env, io};
 
 use tempfile::TempDir;
 
-/// A new folder that only this user can enter, gone when the value is dropped: in
-/// `$XDG_RUNTIME_DIR` if that is this user's own, else among temporary files.
+/// A new folder that only this user can enter, removed on drop: in `$XDG_RUNTIME_DIR` if that is
+/// this user's own, else among temporary files.
 pub fn private_folder() -> io::Result<TempDir> {
     let mode = Permissions::from_mode(0o700);
     tempfile::Builder::new().prefix("rqps-").permissions(mode).tempdir_in(parent())

@@ -1,5 +1,5 @@
-//! Foreign programs: servers, clients of package registries, perf. Each runs in a folder and as a
-//! user that is said, without rqps's environment, and never outlives rqps.
+//! Other programs: servers, clients of package registries, perf. Each runs in a given folder and as
+//! a given user, without rqps's environment, and never outlives rqps.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -14,24 +14,23 @@ use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_proce
 
 use crate::{Cancelled, User};
 
-/// What every program is given of rqps's environment; a star stands for any end of the name.
+/// Variables of rqps's environment that every program gets; a star stands for any end of the name.
 const NEUTRAL: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
 
-/// The most that is kept of what a program prints, so that one that never ends fills no memory.
+/// The most that is kept of a program's output, so that an endless one does not fill the memory.
 const MOST_OUTPUT: u64 = 256 << 20;
 
-/// What a program is run in.
+/// The surroundings in which a program runs.
 #[derive(Clone, Copy, Debug)]
 pub struct Surroundings<'a> {
-    /// Its working directory: one that only trusted users may write to, since many programs obey
-    /// files there.
+    /// Its working directory, which only trusted users may write to, since many programs obey files
+    /// there.
     pub folder: &'a Path,
     /// None for rqps's own.
     pub user: Option<User>,
-    /// Names of rqps's environment that it is given beside those that all are; a star stands for
-    /// any end.
+    /// Further variables of rqps's environment that it gets; a star stands for any end.
     pub environment: &'a [&'a str],
-    /// What it is sent when the thread that started it ends; none for what is to outlive rqps.
+    /// The signal that it gets when the thread that started it ends; none if it may outlive rqps.
     pub at_end: Option<Signal>,
 }
 
@@ -41,7 +40,7 @@ pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
     command.current_dir(around.folder).stdin(Stdio::null()).process_group(0);
     command.env_clear().envs(kept(std::env::vars_os(), around.environment));
     if let Some(user) = around.user {
-        // The groups of root go, too.
+        // The groups of root are dropped, too.
         command.uid(user.uid).gid(user.gid);
     }
     if let Some(signal) = around.at_end {
@@ -51,7 +50,7 @@ pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
         unsafe {
             command.pre_exec(move || {
                 set_parent_process_death_signal(Some(signal))?;
-                // rqps may have ended before the signal was asked for.
+                // rqps may have ended before the signal was requested.
                 match getppid() {
                     Some(now) if now != parent => Err(io::ErrorKind::BrokenPipe.into()),
                     _ => Ok(()),
@@ -74,8 +73,8 @@ fn kept<'a>(
         .filter(move |(name, _)| NEUTRAL.iter().chain(more).any(|pattern| is_named(name, pattern)))
 }
 
-/// Finds a program as a shell would, but in no folder that is relative: that would be another one
-/// where the program is run.
+/// Finds a program as a shell would, except in relative folders: these would be others where the
+/// program runs.
 pub fn find(program: &str, path: &OsStr) -> Option<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     folders.map(|folder| folder.join(program)).find(|candidate| {
@@ -91,7 +90,7 @@ pub fn shown(command: &Command) -> String {
     shlex::try_join(words.iter().map(|word| &**word)).unwrap_or_else(|_| words.join(" "))
 }
 
-/// What a program said before it ended.
+/// The output of a program that has ended.
 #[derive(Debug)]
 pub struct Said {
     pub status: ExitStatus,
@@ -99,19 +98,19 @@ pub struct Said {
     pub stderr: String,
 }
 
-/// Why a program did not come to its end.
+/// Why a program did not end by itself.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     #[error(transparent)]
     Start(#[from] io::Error),
-    #[error("it had not ended after {0:?}")]
+    #[error("it did not end within {0:?}")]
     TooLong(Duration),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }
 
-/// Runs a command to its end and keeps what it prints. It is killed with all that it started when
-/// it takes longer than `limit`, or when `go_on`, which is asked again and again, says so.
+/// Runs a command to its end and keeps its output. It is killed with all its descendants when it
+/// takes longer than `limit`, or when `go_on`, which is called repeatedly, returns an error.
 pub fn run(
     command: &mut Command,
     limit: Duration,
@@ -126,8 +125,7 @@ pub fn run(
     Ok(Said { status, stdout: text(stdout), stderr: text(stderr) })
 }
 
-/// The same for one that prints too much, or for too long, to be kept in memory: all of it goes
-/// into a log.
+/// The same for a program whose output is too large for memory: all of it goes into a log.
 pub fn run_into(
     log: &File,
     command: &mut Command,
@@ -139,9 +137,9 @@ pub fn run_into(
     Group(spawn(command, go_on)?).wait(begun, limit, go_on)
 }
 
-/// Starts a program that may have been written a moment ago: when another thread starts a program
-/// just then, that one holds the file open for writing until it runs, and this one is "busy". A
-/// machine may have it stand still for seconds; `go_on` is asked before each further try.
+/// Starts a program that may have just been written. A child that another thread forks at that time
+/// holds the file open for writing until its exec, and starting it fails with "busy". On a stalled
+/// machine this may take seconds; `go_on` is called before each retry.
 fn spawn(
     command: &mut Command,
     go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
@@ -190,7 +188,7 @@ impl Drop for Group {
         if matches!(self.0.try_wait(), Ok(Some(_))) {
             return;
         }
-        // Errors mean that it has just ended by itself.
+        // An error means that it has just ended by itself.
         if let Some(pid) = Pid::from_raw(self.0.id().cast_signed()) {
             let _ = kill_process_group(pid, Signal::KILL);
         }
@@ -203,7 +201,7 @@ fn collect(pipe: Option<impl Read + Send + 'static>) -> Option<JoinHandle<Vec<u8
     let mut pipe = pipe?;
     Some(thread::spawn(move || {
         let mut bytes = Vec::new();
-        // A pipe that breaks ends what there is to read.
+        // A broken pipe ends the output.
         let _ = (&mut pipe).take(MOST_OUTPUT).read_to_end(&mut bytes);
         let _ = io::copy(&mut pipe, &mut io::sink());
         bytes

@@ -1,11 +1,11 @@
-//! Foreign text as people may be shown it.
+//! Text from outside in a form that is safe to show.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Text of a server, a log, a file or an argument without what would steer a terminal: control
-/// characters other than line feed and tab, and those that turn the direction of writing, are shown
-/// as escapes (`\x1b`, `\u{202e}`).
+/// Text of a server, a log, a file or an argument without control of the terminal: control
+/// characters other than line feed and tab, and those that change the direction of writing, are
+/// shown as escapes (`\x1b`, `\u{202e}`).
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.chars().any(steers) {
         return Cow::Borrowed(text);
@@ -14,7 +14,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     for c in text.chars() {
         match c {
             c if !steers(c) => shown.push(c),
-            // A String takes everything.
+            // Writing to a String cannot fail.
             c if c.is_ascii() => drop(write!(shown, "\\x{:02x}", u32::from(c))),
             c => drop(write!(shown, "\\u{{{:x}}}", u32::from(c))),
         }

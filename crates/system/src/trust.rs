@@ -1,5 +1,5 @@
-//! Who could exchange a file or a folder: what is run from there, and what root writes there, would
-//! be that user's choice.
+//! Which users could replace a file or a folder: they would choose what runs from there, and what
+//! root writes there.
 
 use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
@@ -13,9 +13,9 @@ pub struct Changeable {
     pub how: String,
 }
 
-/// What on the way to a file or folder, by the names in its path or by the links behind them,
-/// another user can change or replace. For root that is everything that is not root's. What is not
-/// there yet cannot be told.
+/// The first place on the way to a file or folder, by the names in its path or the links behind
+/// them, that another user can change or replace. For root that is everything that is not root's.
+/// Paths that do not exist yet cannot be checked.
 pub fn others_can_change(path: &Path) -> Option<Changeable> {
     let real = path.canonicalize().ok();
     let mut way = path.ancestors().chain(real.iter().flat_map(|real| real.ancestors()));
@@ -27,7 +27,7 @@ pub fn others_can_change(path: &Path) -> Option<Changeable> {
 
 fn changeable(found: &Metadata) -> Option<String> {
     let is_root = rustix::process::geteuid().is_root();
-    // In a folder with this bit everybody can only replace what is their own.
+    // In a folder with the sticky bit, users can only replace their own files.
     let is_sticky = found.is_dir() && found.mode() & 0o1000 != 0;
     match (found.uid(), found.gid(), found.mode()) {
         (uid, ..) if is_root && uid != 0 => Some(format!("belongs to user {uid}")),

@@ -1,4 +1,4 @@
-//! The user that servers run as, and file work with that user's rights.
+//! The user that servers run as, and file operations with that user's rights.
 
 use std::{env, io, panic, thread};
 
@@ -6,7 +6,7 @@ use nix::unistd::{self, Gid, Uid};
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::thread::set_thread_groups;
 
-/// Who takes root's place when `RQPS_USER` names nobody else.
+/// The user in place of root without `RQPS_USER`.
 const UNPRIVILEGED: &str = "nobody";
 
 /// An unprivileged user and its group.
@@ -16,13 +16,13 @@ pub struct User {
     pub gid: u32,
 }
 
-/// `RQPS_USER`, or `nobody`, is no user of this machine, or is root.
+/// `RQPS_USER`, or `nobody`, is not a user of this machine, or is root.
 #[derive(Debug, thiserror::Error)]
-#[error("no user '{0}' to run servers as: set RQPS_USER to one that exists and is not root")]
+#[error("no user '{0}' to run servers as. Set RQPS_USER to a user that exists and is not root")]
 pub struct NoUser(pub String);
 
 impl User {
-    /// The user of servers; none when they run as the user that rqps runs as.
+    /// The user of servers; none when they run as rqps's own user.
     pub fn of_servers() -> Result<Option<User>, NoUser> {
         if !rustix::process::geteuid().is_root() {
             return Ok(None);
@@ -36,9 +36,9 @@ impl User {
         }
     }
 
-    /// Does file work as this user, on a thread of its own: whatever links are in the way, it reads
-    /// and writes only what this user may, and what it makes is this user's. The thread cannot be
-    /// signalled or traced by that user (setfsuid(2)).
+    /// Does file operations as this user, on a thread of its own: with any links in the way, it
+    /// reads and writes only what this user may, and its new files are this user's. That user
+    /// cannot signal or trace the thread (setfsuid(2)).
     pub fn act<T: Send>(self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         thread::scope(|scope| {
             let worker = scope.spawn(|| {
@@ -55,16 +55,16 @@ impl User {
         set_thread_groups(&[])?;
         unistd::setfsgid(gid);
         unistd::setfsuid(uid);
-        // Neither call reports failure; each answers what was before.
+        // Neither call reports failure; each returns the previous value.
         if unistd::setfsgid(gid) != gid || unistd::setfsuid(uid) != uid {
             return Err(io::ErrorKind::PermissionDenied.into());
         }
-        // The kernel has closed /proc/self to a root of a container, where costs are read.
+        // The kernel has closed /proc/self to the root of a container, and costs are read there.
         Ok(set_dumpable_behavior(DumpableBehavior::Dumpable)?)
     }
 }
 
-/// File work as the user of servers, or as rqps's own where that is the same.
+/// File operations as the user of servers, or as rqps's own user where that is the same.
 pub fn act_as<T: Send>(user: Option<User>, work: impl FnOnce() -> T + Send) -> io::Result<T> {
     match user {
         Some(user) => user.act(work),
@@ -103,7 +103,7 @@ mod tests {
 
         user.act(|| fs::write(theirs.join("own"), "")).unwrap().unwrap();
         assert_eq!(fs::metadata(theirs.join("own")).unwrap().uid(), user.uid);
-        // This thread is what it was.
+        // This thread is unchanged.
         fs::write(folder.path().join("new"), "").unwrap();
         assert_eq!(fs::metadata(folder.path().join("new")).unwrap().uid(), 0);
     }

@@ -1,4 +1,4 @@
-//! Whether a server's certificate is to be trusted, as libpq has it, and in words if it is not.
+//! Whether a server's certificate is trusted, by libpq's rules, and a reason in words if it is not.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,13 +24,13 @@ use crate::tls::{Authorities, Check, Tls, certificates, read};
 #[derive(Debug)]
 pub(crate) struct Verifier {
     check: Check,
-    /// As it was named, by which its certificate is to know it.
+    /// The name that was given, which the certificate must contain.
     host: String,
     trust: Option<Trust>,
     provider: Arc<CryptoProvider>,
 }
 
-/// Whom to trust.
+/// The trusted authorities.
 #[derive(Debug)]
 struct Trust {
     authorities: Arc<WebPkiServerVerifier>,
@@ -65,22 +65,22 @@ impl Verifier {
         now: UnixTime,
     ) -> Result<(), String> {
         let parsed = parse(given).ok_or("it cannot be read")?;
-        // Whoever put this very certificate into the file of those to trust has said that it is the
-        // server's: no chain could say more, and the handshake proves that the server has its key.
-        // An authority's own certificate, which is often the server's too where one was made by
-        // hand, and one of version 1 are trusted by this alone.
+        // A certificate that is itself in the file of trusted ones is the server's: no chain could
+        // say more, and the handshake proves that the server has its key. Only this rule trusts an
+        // authority's own certificate, which handmade setups often use for the server too, and one
+        // of version 1.
         if trust.pinned.iter().any(|pinned| pinned == given) {
             in_time(&parsed, now)?;
         } else {
             match trust.authorities.verify_server_cert(given, intermediates, host, &[], now) {
                 Ok(_) => {}
-                // The name is looked at last, when everything else is in order, and here by us.
+                // The name is checked last, after everything else, and by this module.
                 Err(rustls::Error::InvalidCertificate(
                     CertificateError::NotValidForName
                     | CertificateError::NotValidForNameContext { .. },
                 )) => {}
                 Err(error) => {
-                    // A date is told even where webpki found something else first.
+                    // A wrong date is reported even where webpki found another error first.
                     in_time(&parsed, now)?;
                     return Err(chain_words(&error, &parsed));
                 }
@@ -109,7 +109,8 @@ impl Trust {
                         .add(certificate.clone())
                         .map_err(|_| format!("'{shown}' has a certificate that cannot be read"))?;
                 }
-                // A list of what was revoked speaks of chains: then nothing is trusted without one.
+                // A revocation list applies to chains: with one, nothing is trusted without a
+                // chain.
                 if tls.revoked.is_empty() { found } else { Vec::new() }
             }
         };
@@ -121,7 +122,8 @@ impl Trust {
                 let text = read(file)?;
                 let found: Result<Vec<_>, _> =
                     CertificateRevocationListDer::pem_slice_iter(&text).collect();
-                let wrong = |_| format!("'{}' is no list of revocations in PEM", file.display());
+                let wrong =
+                    |_| format!("'{}' is not a certificate revocation list in PEM", file.display());
                 lists.extend(found.map_err(wrong)?);
             }
             builder = builder.with_crls(lists).enforce_revocation_expiration();
@@ -149,8 +151,8 @@ impl ServerCertVerifier for Verifier {
         Ok(ServerCertVerified::assertion())
     }
 
-    /// The signature is checked in any case. What webpki does not read, a certificate of version 1,
-    /// is read by another parser, of which only the key is used.
+    /// The signature is checked in any case. webpki does not read certificates of version 1;
+    /// another parser does, and only its key is used.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
@@ -165,7 +167,7 @@ impl ServerCertVerifier for Verifier {
         let key = &parsed.public_key().subject_public_key.data;
         let scheme = signature.scheme;
         let known = algorithms.mapping.iter().find(|(known, _)| *known == scheme);
-        // A scheme of TLS 1.2 leaves the curve open: each is tried that the key could be of.
+        // A scheme of TLS 1.2 leaves the curve open: every curve of such keys is tried.
         let is_signed = known.is_some_and(|(_, algorithms)| {
             algorithms.iter().any(|algorithm| {
                 let is_of_key = contents(parsed.public_key().raw)
@@ -180,8 +182,7 @@ impl ServerCertVerifier for Verifier {
         }
     }
 
-    /// The key alone says whether a signature is its own; it is taken from certificates of any
-    /// version.
+    /// Checks a signature by the key only, which is taken from certificates of any version.
     fn verify_tls13_signature(
         &self,
         message: &[u8],
@@ -199,13 +200,13 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
-/// The certificate, if nothing is behind it.
+/// The certificate, if nothing follows it.
 fn parse<'a>(certificate: &'a CertificateDer<'_>) -> Option<X509Certificate<'a>> {
     let (rest, parsed) = X509Certificate::from_der(certificate).ok()?;
     rest.is_empty().then_some(parsed)
 }
 
-/// What is in an element of DER, without its tag and length.
+/// The contents of an element of DER, without its tag and length.
 fn contents(element: &[u8]) -> Option<&[u8]> {
     match *element.get(1)? {
         short @ 0..0x80 => element.get(2..2 + usize::from(short)),
@@ -222,7 +223,7 @@ fn in_time(certificate: &X509Certificate<'_>, now: UnixTime) -> Result<(), Strin
     }
     if now < validity.not_before.timestamp() {
         let date = date(validity.not_before);
-        return Err(format!("it is not valid before {date}: is this machine's clock right?"));
+        return Err(format!("it is not valid before {date}. Check the clock of this machine"));
     }
     Ok(())
 }
@@ -237,39 +238,39 @@ fn issuer(certificate: &X509Certificate<'_>) -> String {
     certificate.issuer().to_string()
 }
 
-/// Why no chain of trust leads to it.
+/// Why there is no chain of trust to it.
 fn chain_words(error: &rustls::Error, certificate: &X509Certificate<'_>) -> String {
     use CertificateError as Wrong;
     let by = issuer(certificate);
     let rustls::Error::InvalidCertificate(wrong) = error else { return error.to_string() };
     match wrong {
-        // The signature is bad where an authority of the same name is trusted, as that of every
-        // MySQL server is called.
+        // The signature is bad where an authority of the same name is trusted, since that of every
+        // MySQL server has the same name.
         Wrong::UnknownIssuer | Wrong::BadSignature => {
             format!("no trusted authority has signed it (it is issued by '{by}')")
         }
         Wrong::Revoked => format!("its authority '{by}' has revoked it"),
         Wrong::UnknownRevocationStatus => {
-            format!("no list of revocations is there of its authority '{by}'")
+            format!("there is no revocation list of its authority '{by}'")
         }
         Wrong::ExpiredRevocationList | Wrong::ExpiredRevocationListContext { .. } => {
-            format!("the list of revocations of '{by}' is out of date")
+            format!("the revocation list of '{by}' is out of date")
         }
         Wrong::InvalidPurpose | Wrong::InvalidPurposeContext { .. } => {
-            "it is not made for servers (its extended key usage)".to_string()
+            "it is not for servers (its extended key usage)".to_string()
         }
         Wrong::UnhandledCriticalExtension => {
             "it has a critical extension that rqps does not know".to_string()
         }
         _ if certificate.version() != X509Version::V3 => {
-            "it is of version 1 of X.509, for which no chain is followed: name it as the \
-             trusted one itself, or make one of version 3"
+            "it is X.509 version 1, for which rqps follows no chain. Name this certificate itself as \
+             trusted, or create one of version 3"
                 .to_string()
         }
         _ if certificate.is_ca() => {
-            "it is an authority's own, and not among those that are trusted".to_string()
+            "it is the certificate of an authority that is not trusted".to_string()
         }
-        _ => format!("it or its authority's is made in a way that rqps does not take ('{by}')"),
+        _ => format!("rqps does not support the form of it or of its authority's ('{by}')"),
     }
 }
 
@@ -279,7 +280,7 @@ fn is_for(certificate: &X509Certificate<'_>, host: &str) -> Result<(), String> {
     let address: Option<IpAddr> = host.parse().ok();
     let named = names(certificate).iter().any(|name| match (name, address) {
         (Name::Host(name), None) => matches(name, host),
-        // Before there were alternative names for addresses they were written as hosts.
+        // Before alternative names for addresses existed, addresses were written as hosts.
         (Name::Host(name), Some(_)) => name.eq_ignore_ascii_case(host),
         (Name::Address(name), Some(address)) => *name == address,
         (Name::Address(_), None) => false,
@@ -290,7 +291,7 @@ fn is_for(certificate: &X509Certificate<'_>, host: &str) -> Result<(), String> {
     }
 }
 
-/// What a certificate says it is for.
+/// The names in a certificate.
 enum Name {
     Host(String),
     Address(IpAddr),
@@ -339,7 +340,7 @@ fn hosts(certificate: &X509Certificate<'_>) -> String {
     if names.is_empty() { "no host".to_string() } else { names.join(", ") }
 }
 
-/// The hash of a certificate that binds a login to the TLS that it goes through: by the hash of its
+/// The hash of a certificate that binds a login to its TLS connection: by the hash of its
 /// signature, at least SHA-256 (RFC 5929, section 4.1). None where the signature has no hash of its
 /// own.
 pub(crate) fn end_point(certificate: &CertificateDer<'_>) -> Option<Vec<u8>> {

@@ -1,5 +1,5 @@
-//! Connecting with an end: a host that drops packets is not waited for longer than was asked, and
-//! not at all once nobody wants the connection.
+//! Connecting with a time limit: a host that drops packets is not waited for longer than requested,
+//! and cancellation ends the wait.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
@@ -24,7 +24,7 @@ pub(crate) fn unix(path: &Path, waits: &Waits) -> Result<OwnedFd, Error> {
     watchful(UnixStream::connect(path).map_err(failed)?).map_err(failed)
 }
 
-/// Tries each address that the host has, in turn; `at` is asked in place of the host's name.
+/// Tries each address of the host in turn; `at` replaces the look-up of the host's name.
 pub(crate) fn tcp(
     host: &str,
     port: u16,
@@ -74,7 +74,7 @@ fn one_address(address: SocketAddr, waits: &Waits) -> Result<TcpStream, Error> {
     Ok(stream)
 }
 
-/// Waits until a socket can be read from, or written to, for as long as that is wanted.
+/// Waits until a socket can be read from, or written to, unless cancelled.
 pub(crate) fn await_ready(socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Result<(), Error> {
     let mut silences = 0;
     loop {
@@ -92,23 +92,23 @@ fn timespec(duration: Duration) -> Timespec {
     Timespec { tv_sec: duration.as_secs() as i64, tv_nsec: i64::from(duration.subsec_nanos()) }
 }
 
-/// A socket that looks up now and then while it is waited at.
+/// Makes a socket return from waiting now and then, to check for cancellation.
 fn watchful(socket: impl Into<OwnedFd>) -> io::Result<OwnedFd> {
     let socket = socket.into();
     look_up_every(&socket, Some(SILENCE))?;
     Ok(socket)
 }
 
-/// Has receiving and sending end without success after so long; never if there is no time.
+/// Makes receiving and sending end without success after this time; never if there is none.
 pub(crate) fn look_up_every(socket: &OwnedFd, time: Option<Duration>) -> io::Result<()> {
     set_socket_timeout(socket, Timeout::Recv, time)?;
     set_socket_timeout(socket, Timeout::Send, time)?;
     Ok(())
 }
 
-/// Has the kernel ask a peer on the network whether it is still there when it has been silent, as
-/// it is while it builds an index: after a minute and a half without any answer the connection is
-/// lost. What lies between drops connections, too, that it takes for forgotten.
+/// Makes the kernel probe a silent peer on the network, such as a server that builds an index:
+/// after a minute and a half without any answer the connection is lost. Devices in between also
+/// drop connections that have been idle.
 fn ask_for_signs_of_life(socket: &TcpStream) -> io::Result<()> {
     set_socket_keepalive(socket, true)?;
     set_tcp_keepidle(socket, Duration::from_secs(30))?;

@@ -1,4 +1,4 @@
-//! What can go wrong on a connection, classified alike for every DBMS.
+//! Errors of a connection, classified alike for every DBMS.
 
 use std::io;
 use std::time::Duration;
@@ -18,8 +18,7 @@ pub enum Error {
     #[error("cannot connect to {address}: {source}")]
     Connect { address: String, source: io::Error },
     #[error(
-        "{address} has not let us in within {} s: is it the right host and port, and is it able to \
-         answer?",
+        "no login at {address} within {} s. Check host and port, and whether the server can answer",
         limit.as_secs()
     )]
     TooLate { address: String, limit: Duration },
@@ -29,7 +28,7 @@ pub enum Error {
     Login { user: String, reason: String },
     #[error("no TLS with {host}: {}", printable(reason))]
     Tls { host: String, reason: String },
-    #[error("the server does not keep to the protocol: {}", printable(.0))]
+    #[error("the server violated the protocol: {}", printable(.0))]
     Protocol(String),
     #[error("'{}' is not a usable address: {}", printable(url), printable(reason))]
     Address { url: String, reason: String },
@@ -38,11 +37,11 @@ pub enum Error {
 /// What to do after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The DBMS chose this transaction as a victim; the same operation may be begun again.
+    /// The DBMS chose this transaction as a victim; the same operation may be retried.
     Retry,
-    /// Nothing that would be measured after this would mean anything.
+    /// Measuring further would be meaningless.
     Stop,
-    /// The server is going, or gone, or cannot be reached; its log may say why.
+    /// The server is ending, has ended, or cannot be reached; its log may say why.
     Gone,
 }
 
@@ -59,7 +58,7 @@ impl Error {
         }
     }
 
-    /// Whether the server is gone or cannot be reached, rather than unwilling.
+    /// Whether the server has ended or cannot be reached; otherwise it refused.
     pub fn is_disconnect(&self) -> bool {
         self.class() == Class::Gone
     }

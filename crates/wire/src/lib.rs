@@ -2,7 +2,8 @@
 //! allocation per operation. Rows are received whole and not decoded, except by
 //! [`Connection::query`], which is for control work.
 //!
-//! A known user-space cost per prepared point query is what these clients are for; see `benches/`.
+//! The purpose of these clients is a known user-space cost per prepared point query; see
+//! `benches/`.
 
 mod address;
 mod certificate;
@@ -29,7 +30,7 @@ pub use rqps_system::{Cancel, Cancelled};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
-/// Where a connection leads; cloned for every connection that a workload opens.
+/// The target of a connection; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]
 pub enum Target {
     Postgres(Login),
@@ -70,7 +71,7 @@ pub enum Value<'a> {
     Text(&'a [u8]),
 }
 
-/// A statement that this connection has prepared; good only there.
+/// A statement that this connection has prepared; valid only there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Statement(usize);
 
@@ -78,40 +79,39 @@ pub struct Statement(usize);
 pub type Row = Vec<Option<String>>;
 
 pub trait Connection: Send {
-    /// Sends one statement as text and receives all it returns. Answers the rows returned or
-    /// changed.
+    /// Sends one statement as text and receives its whole result. Returns the number of rows
+    /// returned or changed.
     fn run(&mut self, sql: &str) -> Result<u64, Error>;
 
     /// Sends one statement as text and decodes its rows. For control work, not for the hot path.
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error>;
 
-    /// Has the DBMS parse a statement, with placeholders in its own notation.
+    /// Prepares a statement with placeholders in the DBMS's own notation.
     fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error>;
 
-    /// Executes a prepared statement and receives all it returns. Answers the rows returned or
-    /// changed.
+    /// Executes a prepared statement and receives its whole result. Returns the number of rows
+    /// returned or changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
 
-    /// How a result says that the client reached the DBMS.
+    /// How the client reached the DBMS, for results.
     fn transport(&self) -> &'static str;
 
     /// Adds rows to a table by the fastest means that the DBMS has. Each row is a line of text,
     /// ended by a line feed, with its fields between tabs; no field holds a tab, a line feed, a
-    /// backslash or a quote. The names go into SQL as they are. Answers how many rows there are
-    /// more.
+    /// backslash or a quote. The names go into SQL as they are. Returns the number of added rows.
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error>;
 
     /// A handle with which another thread can end a call that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
 
-    /// The same for a client of a benchmark: whoever has the handle sees to it that nothing blocks
-    /// for good, so that from now on answers are waited for at no cost, whatever the wish.
+    /// The same for a client of a benchmark: the holder of the handle ensures that nothing blocks
+    /// for ever. From now on the connection waits without checking for cancellation, which costs
+    /// time.
     fn hand_over(&self) -> Result<Interrupter, Error> {
         self.interrupter()
     }
 
-    /// Whether anybody wants to wait on: for what asks a server again and again until it has done
-    /// something.
+    /// An error if cancelled: for loops that poll a server until it has done something.
     fn check(&self) -> Result<(), Error> {
         Ok(())
     }
@@ -122,8 +122,8 @@ pub fn scalar(connection: &mut dyn Connection, sql: &str) -> Result<Option<Strin
     Ok(connection.query(sql)?.into_iter().next().and_then(|row| row.into_iter().next().flatten()))
 }
 
-/// The answer to a query that a server may refuse, or not know: none then. One that is gone has not
-/// refused.
+/// The result of a query that a server may deny or not know: none then. A lost connection is still
+/// an error.
 pub fn query_if_allowed(
     connection: &mut dyn Connection,
     sql: &str,
@@ -143,7 +143,7 @@ pub enum Interrupter {
 impl Interrupter {
     pub fn interrupt(&self) {
         match self {
-            // A socket that is already closed needs no more.
+            // A socket that is already closed needs nothing.
             Interrupter::Socket(socket) => {
                 let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
             }

@@ -1,4 +1,4 @@
-//! Where to connect, as whom, and on what terms.
+//! Where to connect, as which user, and under which conditions.
 
 use std::fmt;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use rqps_system::Cancel;
 use crate::address::Address;
 use crate::patience::Waits;
 
-/// Everything a connection needs. Debug output leaves the password out.
+/// Everything that a connection needs. Debug output omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
     pub address: Address,
@@ -20,11 +20,11 @@ pub struct Login {
     pub database: String,
     /// Settings of the session, such as `search_path`.
     pub parameters: Vec<(String, String)>,
-    /// Statements that every connection runs when it has logged in, before anything else.
+    /// Statements that every connection runs after its login, before anything else.
     pub setup: Vec<String>,
     pub terms: Terms,
-    /// The wish that ends waiting for answers: connecting, logging in and statements alike; not so
-    /// on connections that were handed over ([`crate::Connection::hand_over`]), nor while a host's
+    /// Cancellation of all waits for answers: connecting, logging in and statements; except on
+    /// connections that were handed over ([`crate::Connection::hand_over`]), and while a host's
     /// name is looked up.
     pub cancel: Cancel,
 }
@@ -41,23 +41,24 @@ impl Login {
     }
 }
 
-/// What a connection keeps to beside its address. Nothing is asked for by default.
+/// Conditions of a connection beside its address. By default there are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Terms {
-    /// How long connecting and logging in may take; a limit of rqps's own if there is none.
+    /// How long connecting and logging in may take; rqps's own limit if none is given.
     pub limit: Option<Duration>,
-    /// Asked in place of the host's name, which is what certificates are for all the same.
+    /// The address in place of a look-up of the host's name. Certificates are still checked for the
+    /// name.
     pub at: Option<IpAddr>,
     pub channel_binding: ChannelBinding,
-    /// The only methods of logging in that will do; all, if there are none.
+    /// The only allowed methods of authentication; all if none is given.
     pub methods: Option<Vec<&'static str>>,
-    /// The server must take writes.
+    /// The server must accept writes.
     pub is_writable: bool,
-    /// How a password is encrypted where the connection is not.
+    /// How a password is encrypted on an unencrypted connection.
     pub server_key: ServerKey,
 }
 
-/// Whether SCRAM proves that nobody is between both ends of the TLS connection.
+/// Whether SCRAM proves that nobody is in between the ends of the TLS connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ChannelBinding {
     Never,
@@ -71,7 +72,7 @@ pub enum ChannelBinding {
 pub enum ServerKey {
     #[default]
     Unknown,
-    /// Whatever the server, or who speaks in its place, says it is.
+    /// The key that the server sends, or somebody in its place.
     AsTold,
     File(PathBuf),
 }

@@ -1,30 +1,30 @@
-//! What is said of a connection, and where: tables of parameters, and their values from a URL, from
-//! files and from the environment.
+//! Parameters of connections: tables of them, and their values from a URL, from files and from the
+//! environment.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A parameter that clients of the DBMS have.
+/// A parameter of the DBMS's clients.
 pub(crate) struct Parameter {
     pub(crate) name: &'static str,
-    /// The environment variable that has it where nothing else does.
+    /// The environment variable that sets it where nothing else does.
     pub(crate) variable: Option<&'static str>,
     pub(crate) means: Means,
 }
 
-/// What rqps makes of a parameter.
+/// How rqps handles a parameter.
 pub(crate) enum Means {
     Honoured,
-    /// It changes nothing that is measured, or rqps has a way of its own.
+    /// Ignored: it changes nothing that is measured, or rqps has a way of its own.
     Ignored,
-    /// Only these values change nothing; for others it is said what to do.
+    /// Only these values change nothing; the text says what to do instead of others.
     Only(&'static [&'static str], &'static str),
     /// What to do instead.
     Refused(&'static str),
 }
 
-/// The variables and the home of whoever runs rqps; a value, so that tests have their own.
+/// The variables and the home of the user of rqps; a value, so that tests have their own.
 pub(crate) struct Environment {
     variables: HashMap<String, String>,
 }
@@ -52,7 +52,7 @@ impl Environment {
         self.get("HOME").map(Path::new)
     }
 
-    /// A file in the home, if it is there.
+    /// A file in the home, if it exists.
     pub(crate) fn home_file(&self, name: &str) -> Option<PathBuf> {
         self.home().map(|home| home.join(name)).filter(|file| file.exists())
     }
@@ -62,10 +62,10 @@ impl Environment {
     }
 }
 
-/// The values that were said, by the names of their parameters; what is said first stays.
+/// The given values by parameter; the first value of a parameter stays.
 pub(crate) struct Settings {
     table: &'static [Parameter],
-    /// Names that other clients have for them.
+    /// Names of other clients for them.
     synonyms: &'static [(&'static str, &'static str)],
     values: BTreeMap<&'static str, Setting>,
 }
@@ -87,12 +87,12 @@ impl Settings {
         self.values.get(name).map(|setting| setting.value.as_str()).filter(|v| !v.is_empty())
     }
 
-    /// Said in the URL itself.
+    /// Given in the URL itself.
     pub(crate) fn is_of_url(&self, name: &str) -> bool {
         self.values.get(name).is_some_and(|setting| setting.is_of_url)
     }
 
-    /// Something that the URL says; of several the last counts.
+    /// Adds a value of the URL; of several the last counts.
     pub(crate) fn say(&mut self, name: &str, value: String) -> Result<(), String> {
         let Some(parameter) = self.table.iter().find(|parameter| parameter.name == name) else {
             return Err(self.unknown(name));
@@ -102,7 +102,7 @@ impl Settings {
         Ok(())
     }
 
-    /// Something that a file or the environment says; the name of where is for errors.
+    /// Adds a value of a file or the environment; its origin is for errors.
     pub(crate) fn fill(&mut self, name: &str, value: &str, said: &str) -> Result<(), String> {
         let Some(parameter) = self.table.iter().find(|parameter| parameter.name == name) else {
             return Err(format!("{said}: {}", self.unknown(name)));
@@ -136,14 +136,14 @@ impl Settings {
         let own = self.table.iter().map(|parameter| (parameter.name, parameter.name));
         let mut known = self.synonyms.iter().copied().chain(own);
         if let Some((_, right)) = known.find(|(other, _)| plain(other) == plain(name)) {
-            return format!("parameter '{name}' is not known: here it is {right}");
+            return format!("unknown parameter '{name}': use {right}");
         }
         let honoured = self.table.iter().filter(|one| matches!(one.means, Means::Honoured));
         let names: Vec<&str> = honoured.map(|parameter| parameter.name).collect();
-        format!("parameter '{name}' is not known (there are: {})", names.join(", "))
+        format!("unknown parameter '{name}' (there are: {})", names.join(", "))
     }
 
-    /// The choice that a parameter names.
+    /// The choice named by a parameter.
     pub(crate) fn choice<T: Copy>(
         &self,
         name: &str,
@@ -152,7 +152,7 @@ impl Settings {
         let Some(value) = self.get(name) else { return Ok(None) };
         let chosen = choices.iter().find(|(choice, _)| choice.eq_ignore_ascii_case(value));
         let names: Vec<&str> = choices.iter().map(|(choice, _)| *choice).collect();
-        let wrong = || format!("there is no {name} '{value}', but {}", names.join(", "));
+        let wrong = || format!("unknown {name} '{value}' (there are: {})", names.join(", "));
         chosen.map(|(_, meaning)| Some(*meaning)).ok_or_else(wrong)
     }
 
@@ -169,7 +169,7 @@ impl Settings {
     }
 }
 
-/// An error for what cannot be honoured; the value is shown only where it cannot be a secret.
+/// An error for a value that cannot be honoured; it is shown only where it cannot be a secret.
 fn judge(parameter: &Parameter, said: &str, value: &str) -> Result<(), String> {
     match parameter.means {
         Means::Honoured | Means::Ignored => Ok(()),
@@ -184,8 +184,8 @@ fn judge(parameter: &Parameter, said: &str, value: &str) -> Result<(), String> {
     }
 }
 
-/// The lines of a group of an INI file, numbered; none if it has no such group. Of several groups
-/// of the name all count.
+/// The numbered lines of a group of an INI file; none if it has no such group. All groups of the
+/// name count.
 pub(crate) fn group<'a>(text: &'a str, name: &str) -> Option<Vec<(usize, &'a str)>> {
     let (mut is_there, mut is_within, mut lines) = (false, false, Vec::new());
     for (number, line) in (1..).zip(text.lines()) {

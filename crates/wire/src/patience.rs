@@ -1,4 +1,4 @@
-//! How long an answer is waited for: as long as somebody wants it, with a word to who waits.
+//! Waiting for an answer: until cancelled, with a message to the user.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -7,21 +7,21 @@ use rqps_system::Cancel;
 
 use crate::error::Error;
 
-/// After so long a silence it is asked whether the answer is wanted still.
+/// The interval of silence after which cancellation is checked.
 pub(crate) const SILENCE: Duration = Duration::from_millis(100);
-/// After so long a silence of a server it is told what is waited for.
+/// The interval of silence after which a message says what is waited for.
 const WORTH_A_WORD: Duration = Duration::from_secs(5);
-/// Connecting and logging in take no longer, unless a limit is given.
+/// The limit for connecting and logging in, unless one is given.
 const LOGIN: Duration = Duration::from_secs(30);
-/// A longer statement is told by its begin.
+/// A longer statement is cut in messages.
 const SHOWN: usize = 60;
 
 type Listener = Box<dyn Fn(&str) + Send + Sync>;
 
 static LISTENER: OnceLock<Listener> = OnceLock::new();
 
-/// Has a line told when control work has waited for a server for some seconds: which server, and
-/// for what. The first listener stays.
+/// Sets the listener for messages when control work has waited for a server for some seconds: for
+/// which server, and for what. The first listener stays.
 pub fn tell_of_waiting(listener: impl Fn(&str) + Send + Sync + 'static) {
     // Only one is ever set by the program.
     let _ = LISTENER.set(Box::new(listener));
@@ -30,11 +30,11 @@ pub fn tell_of_waiting(listener: impl Fn(&str) + Send + Sync + 'static) {
 /// What a connection waits for, and how long it may.
 pub(crate) struct Waits {
     address: String,
-    /// The statement at hand, cut.
+    /// The current statement, cut.
     what: String,
-    /// While the connection is made: the end of it, and the limit that the end comes from.
+    /// While the connection is made: its deadline, and the limit behind that.
     deadline: Option<(Instant, Duration)>,
-    /// Whether the answer is wanted no more.
+    /// Cancellation of the wait.
     cancel: Cancel,
 }
 
@@ -49,7 +49,7 @@ impl Waits {
         &self.address
     }
 
-    /// The connection is made: from now on there is no limit.
+    /// The connection is made: there is no limit any more.
     pub(crate) fn logged_in(&mut self) {
         self.deadline = None;
     }
@@ -62,7 +62,7 @@ impl Waits {
         }
     }
 
-    /// Whether there is time left to make the connection in.
+    /// An error if the time to make the connection is over.
     pub(crate) fn in_time(&self) -> Result<(), Error> {
         match self.deadline {
             Some((end, limit)) if Instant::now() >= end => {
@@ -72,12 +72,12 @@ impl Waits {
         }
     }
 
-    /// Whether the answer is wanted still.
+    /// An error if the wait is cancelled.
     pub(crate) fn wait_on(&self) -> Result<(), Error> {
         Ok(self.cancel.check()?)
     }
 
-    /// Whether to wait on after one more silence.
+    /// Whether to continue waiting after another interval of silence.
     #[cold]
     pub(crate) fn after_silence(&self, silences: &mut u32) -> Result<(), Error> {
         self.wait_on()?;

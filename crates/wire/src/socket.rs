@@ -14,25 +14,25 @@ use crate::error::Error;
 use crate::patience::Waits;
 use crate::tls::{Encrypted, Tls};
 
-/// A longer message is a broken stream rather than a row that a benchmark reads.
+/// A longer message is a broken stream, not a row that a benchmark reads.
 pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;
-/// Nothing that is said during a login is longer: the longest are lists of a few names, and errors.
+/// The longest message during a login: the longest ones are lists of a few names, and errors.
 const LONGEST_OF_LOGIN: usize = 64 << 10;
 
 pub(crate) struct Socket {
     stream: Stream,
     buffer: Vec<u8>,
-    /// The part of the buffer that has been received and not yet taken.
+    /// The part of the buffer that has been received and not consumed.
     start: usize,
     end: usize,
-    /// Nothing has been received since something was sent, and readiness is to be asked for first.
+    /// Nothing has been received since the last send, so readiness is checked first.
     asked: bool,
-    /// Nothing looks up from waiting.
+    /// Waits are not interrupted to check for cancellation.
     is_handed_over: Cell<bool>,
-    /// A longer message is refused.
+    /// A longer message is an error.
     longest: usize,
     waits: Waits,
-    /// The server was asked for TLS, and has none.
+    /// The server was asked for TLS but has none.
     is_refused_tls: bool,
 }
 
@@ -43,7 +43,7 @@ enum Stream {
 }
 
 impl Socket {
-    /// Connects without TLS, which every protocol asks for in its own way. `at` is asked in place
+    /// Connects without TLS, which each protocol requests in its own way. `at` replaces the look-up
     /// of the host's name.
     pub(crate) fn connect(
         address: &Address,
@@ -70,9 +70,9 @@ impl Socket {
         })
     }
 
-    /// Everything from here on is encrypted: both sides have agreed to it.
+    /// Encrypts everything from here on: both ends have agreed to it.
     pub(crate) fn encrypt(self, host: &str, tls: &Tls) -> Result<Self, Error> {
-        // What somebody sent in clear text must not pass for what the server says after it.
+        // Data sent in clear text must not be taken for encrypted data of the server.
         if !self.received().is_empty() {
             return Err(Error::Protocol("data before the encryption had begun".to_string()));
         }
@@ -85,7 +85,7 @@ impl Socket {
         Ok(Socket { stream, ..self })
     }
 
-    /// Goes on without the TLS that was asked for, and has it told.
+    /// Continues without the requested TLS, and records that.
     pub(crate) fn do_without_tls(&mut self) {
         self.is_refused_tls = true;
     }
@@ -96,24 +96,24 @@ impl Socket {
         self.waits.logged_in();
     }
 
-    /// Whether there is time left to log in.
+    /// An error if the time to log in is over.
     pub(crate) fn in_time(&self) -> Result<(), Error> {
         self.waits.in_time()
     }
 
-    /// Whether the answer is wanted still.
+    /// An error if the wait is cancelled.
     pub(crate) fn wait_on(&self) -> Result<(), Error> {
         self.waits.wait_on()
     }
 
-    /// Says what is waited for from now on. Clients of a benchmark do not.
+    /// Sets what is waited for, for messages. Clients of a benchmark do not.
     pub(crate) fn ask(&mut self, sql: &str) {
         if !self.is_handed_over.get() {
             self.waits.ask(sql);
         }
     }
 
-    /// Nobody on the way can read what is sent.
+    /// Nobody in between can read what is sent.
     pub(crate) fn is_private(&self) -> bool {
         matches!(self.stream, Stream::Unix(_) | Stream::Tls(_))
     }
@@ -141,19 +141,20 @@ impl Socket {
         })
     }
 
-    /// Waits for answers without looking up from now on. Answers what ends that from outside.
+    /// From now on waits without checking for cancellation. Returns the handle that ends a wait
+    /// from outside.
     pub(crate) fn hand_over(&self) -> Result<OwnedFd, Error> {
         let socket = self.duplicate()?;
-        // It is the socket's, whichever descriptor it is set by.
+        // The option belongs to the socket, whichever descriptor sets it.
         look_up_every(&socket, None)?;
         self.is_handed_over.set(true);
         Ok(socket)
     }
 
-    /// Sends all, or as much as a server takes that is going: receiving tells of its end.
+    /// Sends all, or as much as an ending server takes: receiving then reports the end.
     #[inline]
     pub(crate) fn send(&mut self, mut bytes: &[u8]) -> Result<(), Error> {
-        // Asking for readiness has no end: it is for those who need not look up.
+        // Checking for readiness has no time limit, so only handed-over connections do it.
         self.asked = self.is_handed_over.get();
         let socket = match &mut self.stream {
             Stream::Unix(socket) | Stream::Tcp(socket) => &*socket,
@@ -167,8 +168,7 @@ impl Socket {
         while !bytes.is_empty() {
             match send(socket, bytes, SendFlags::NOSIGNAL) {
                 Ok(sent) => bytes = &bytes[sent..],
-                // What the server has said before it went is still to be received, and then the
-                // end.
+                // The server's last messages can still be received, and then the end.
                 Err(Errno::PIPE | Errno::CONNRESET) => break,
                 Err(error) => retry(error, socket, PollFlags::OUT, &self.waits)?,
             }
@@ -176,7 +176,7 @@ impl Socket {
         Ok(())
     }
 
-    /// What has been received and not been taken.
+    /// The received bytes that were not consumed.
     #[inline(always)]
     pub(crate) fn received(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
@@ -193,8 +193,7 @@ impl Socket {
 
     #[inline(never)]
     fn receive_more(&mut self, size: usize) -> Result<(), Error> {
-        // What there is of a message moves to the front: the room behind it is what the kernel may
-        // fill at once.
+        // A partial message moves to the front, to make the most room for the kernel.
         if self.start < self.end {
             self.buffer.copy_within(self.start..self.end, 0);
         }
@@ -205,7 +204,8 @@ impl Socket {
         }
         loop {
             if self.end == self.buffer.len() {
-                // With what has come, not with what is told to come: that may be a lie.
+                // The buffer grows with the received bytes, not with the announced length, which
+                // may be false.
                 self.buffer.resize(2 * self.end, 0);
             }
             let room = &mut self.buffer[self.end..];
@@ -226,7 +226,7 @@ impl Socket {
             if self.end >= size {
                 return Ok(());
             }
-            // A login may not be drawn out byte by byte either.
+            // The time limit of a login also applies to a server that sends byte by byte.
             self.waits.in_time()?;
         }
     }
@@ -254,12 +254,12 @@ impl Socket {
 
 #[cold]
 pub(crate) fn too_long(size: usize) -> Error {
-    Error::Protocol(format!("a message of {size} bytes"))
+    Error::Protocol(format!("a message of {size} bytes is too long"))
 }
 
-/// Skips the messages at the begin whose length `length` tells, up to the first that it does not or
-/// that is not whole; answers how many, and what is behind them. That is most of what a large
-/// answer costs the client.
+/// Skips the leading messages whose length `length` returns, up to the first without one or the
+/// first incomplete one; returns their number, and what follows. This is most of the client's cost
+/// of a large result.
 #[inline(always)]
 pub(crate) fn skip_run(
     mut messages: &[u8],
@@ -273,8 +273,8 @@ pub(crate) fn skip_run(
     (count, messages)
 }
 
-/// Asks the kernel for readiness before receiving what was asked for. On a Unix socket the server's
-/// own read of the question otherwise wakes the client a second time, for nothing.
+/// Checks for readiness before receiving an answer. Otherwise, on a Unix socket, the server's read
+/// of the request wakes the client a second time for nothing.
 #[inline]
 fn await_input(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
     let mut request = [PollFd::new(socket, PollFlags::IN)];
@@ -284,7 +284,7 @@ fn await_input(socket: &OwnedFd, waits: &Waits) -> Result<(), Error> {
     Ok(())
 }
 
-/// Answers how many bytes there were; 0 at the end of the stream.
+/// Returns the number of bytes; 0 at the end of the stream.
 #[inline]
 fn receive_some(socket: &OwnedFd, room: &mut [u8], waits: &Waits) -> Result<usize, Error> {
     loop {
@@ -295,19 +295,19 @@ fn receive_some(socket: &OwnedFd, room: &mut [u8], waits: &Waits) -> Result<usiz
     }
 }
 
-/// A signal is not an error, nor is silence while the answer is wanted; anything else is. How long
-/// a silence lasts is counted here, out of the way of answers that come at once.
+/// A signal is not an error, nor is silence before cancellation; anything else is. The length of a
+/// silence is counted here, outside the path of immediate answers.
 #[cold]
 #[inline(never)]
 fn retry(error: Errno, socket: &OwnedFd, wanted: PollFlags, waits: &Waits) -> Result<(), Error> {
     match error {
-        // An interrupted system call is a look up, too.
+        // An interrupted system call also checks for cancellation.
         Errno::INTR => waits.in_time(),
         Errno::AGAIN => {
             waits.wait_on()?;
             await_ready(socket, wanted, waits)
         }
-        // The peer is gone and has left something unread.
+        // The peer has ended and left something unread.
         Errno::CONNRESET => Err(Error::Closed),
         _ => Err(Error::Io(error.into())),
     }

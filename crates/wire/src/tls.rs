@@ -1,4 +1,4 @@
-//! TLS over TCP: how it is asked for, and a stream that is encrypted.
+//! TLS over TCP: its parameters, and the encrypted stream.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -20,21 +20,21 @@ use crate::certificate::Verifier;
 use crate::error::Error;
 use crate::patience::Waits;
 
-/// How an encrypted connection is to be made.
+/// Parameters of an encrypted connection.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tls {
     pub need: Need,
     pub check: Check,
     pub authorities: Authorities,
-    /// PEM files with what authorities have revoked.
+    /// PEM files with revocation lists.
     pub revoked: Vec<PathBuf>,
-    /// What the client shows of itself.
+    /// The client's certificate and key.
     pub identity: Option<Identity>,
-    /// The oldest and the newest version that will do.
+    /// The oldest and the newest allowed version.
     pub versions: (Version, Version),
-    /// The connection begins with TLS, without a word of the protocol before it.
+    /// The connection begins with TLS, without a message of the protocol before it.
     pub is_direct: bool,
-    /// The name of the server goes over the wire before the encryption.
+    /// The name of the server is sent before the encryption (SNI).
     pub names_server: bool,
 }
 
@@ -56,14 +56,14 @@ impl Default for Tls {
 /// Whether a connection may do without TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
-    /// Only where the server does not do without.
+    /// Only where the server requires it.
     IfAsked,
-    /// Where the server has it.
+    /// Where the server supports it.
     IfThere,
     Always,
 }
 
-/// What of the server's certificate is checked.
+/// Which parts of the server's certificate are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Check {
     /// Nothing: nobody can listen, but anybody may be the server.
@@ -74,10 +74,10 @@ pub enum Check {
     Host,
 }
 
-/// Whom to trust.
+/// The trusted authorities.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Authorities {
-    /// Whom the operating system trusts.
+    /// Those that the operating system trusts.
     System,
     /// The certificates of a PEM file.
     File(PathBuf),
@@ -90,24 +90,24 @@ pub struct Identity {
     pub key: PathBuf,
 }
 
-/// The versions of TLS that there are implementations of.
+/// The implemented versions of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     V12,
     V13,
 }
 
-/// Application protocol of a direct connection to Postgres, as its server wants it.
+/// Application protocol of a direct connection to Postgres, which its server requires.
 const ALPN: &[u8] = b"postgresql";
 
-/// A TCP connection that is encrypted.
+/// An encrypted TCP connection.
 pub(crate) struct Encrypted {
     stream: StreamOwned<ClientConnection, TcpStream>,
     host: String,
 }
 
 impl Encrypted {
-    /// Shakes hands.
+    /// Performs the handshake.
     pub(crate) fn begin(
         socket: OwnedFd,
         host: &str,
@@ -116,7 +116,7 @@ impl Encrypted {
     ) -> Result<Self, Error> {
         let failed = |reason: String| Error::Tls { host: host.to_string(), reason };
         let name = ServerName::try_from(host.to_string())
-            .map_err(|_| failed("a certificate cannot be for a host of that name".to_string()))?;
+            .map_err(|_| failed("no certificate can be for a host of that name".to_string()))?;
         let config = config(tls, host).map_err(failed)?;
         let session = ClientConnection::new(Arc::new(config), name);
         let session = session.map_err(|error| failed(error.to_string()))?;
@@ -137,7 +137,7 @@ impl Encrypted {
         &self.stream.sock
     }
 
-    /// The certificate that the server has shown.
+    /// The certificate of the server.
     pub(crate) fn certificate(&self) -> Option<&CertificateDer<'_>> {
         self.stream.conn.peer_certificates().and_then(|chain| chain.first())
     }
@@ -145,7 +145,7 @@ impl Encrypted {
     pub(crate) fn send(&mut self, mut bytes: &[u8], waits: &Waits) -> Result<(), Error> {
         let mut silences = 0;
         loop {
-            // What was written is kept when the socket has no room for it: flushing sends it then.
+            // Written data are kept when the socket has no room for them; flushing sends them then.
             let step = match bytes.is_empty() {
                 false => self.stream.write(bytes).map(|sent| bytes = &bytes[sent..]),
                 true => match self.stream.flush() {
@@ -164,7 +164,7 @@ impl Encrypted {
         }
     }
 
-    /// Answers how many bytes there were; 0 at the end of the stream.
+    /// Returns the number of bytes; 0 at the end of the stream.
     pub(crate) fn receive(&mut self, room: &mut [u8], waits: &Waits) -> Result<usize, Error> {
         let mut silences = 0;
         loop {
@@ -173,7 +173,7 @@ impl Encrypted {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     waits.after_silence(&mut silences)?;
                 }
-                // Servers that die do not take their leave.
+                // A server that crashes does not close the TLS session.
                 Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(0),
                 Err(error) => return Err(self.lost(error)),
                 Ok(received) => return Ok(received),
@@ -185,8 +185,7 @@ impl Encrypted {
     fn lost(&self, error: io::Error) -> Error {
         match error.kind() {
             io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => Error::Closed,
-            // A server tells only after the handshake that it does not like the client's
-            // certificate.
+            // A server rejects the client's certificate only after the handshake.
             _ if rustls_error(&error).is_some() => {
                 Error::Tls { host: self.host.clone(), reason: told(&error) }
             }
@@ -195,8 +194,8 @@ impl Encrypted {
     }
 }
 
-/// One step after the other, so that neither a silent server nor one that says a byte now and then
-/// is waited for without an end.
+/// Step by step, so that neither a silent server nor one that sends a byte now and then can block
+/// for ever.
 fn shake_hands(
     stream: &mut StreamOwned<ClientConnection, TcpStream>,
     waits: &Waits,
@@ -211,7 +210,7 @@ fn shake_hands(
             false => match conn.read_tls(sock) {
                 Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(_) => conn.process_new_packets().map(drop).map_err(|error| {
-                    // The server is to know why; it may have gone.
+                    // Tells the server why; it may have ended.
                     let _ = conn.write_tls(sock);
                     io::Error::new(io::ErrorKind::InvalidData, error)
                 }),
@@ -253,7 +252,7 @@ fn config(tls: &Tls, host: &str) -> Result<ClientConfig, String> {
             let shown = certificate.display();
             builder
                 .with_client_auth_cert(chain, private_key(key)?)
-                .map_err(|error| format!("the client certificate '{shown}' does not do: {error}"))?
+                .map_err(|error| format!("cannot use the client certificate '{shown}': {error}"))?
         }
     };
     config.enable_sni = tls.names_server;
@@ -279,7 +278,7 @@ pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
     fs::read(file).map_err(|error| format!("'{}' cannot be read: {error}", file.display()))
 }
 
-/// A key that only its owner may read; of root's, its group, too (libpq's rule).
+/// A key that only its owner may read; for root's key, its group, too (libpq's rule).
 fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
     let shown = file.display();
     let found = file.metadata().map_err(|error| format!("'{shown}' cannot be read: {error}"))?;
@@ -288,7 +287,9 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
         _ => found.mode() & 0o077,
     };
     if open_to != 0 {
-        return Err(format!("others may read or change the key '{shown}': chmod 600 '{shown}'"));
+        return Err(format!(
+            "others may read or change the key '{shown}'. Run chmod 600 '{shown}'"
+        ));
     }
     let text = read(file)?;
     let is_encrypted = [&b"BEGIN ENCRYPTED"[..], b"Proc-Type: 4,ENCRYPTED"]
@@ -296,8 +297,8 @@ fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
         .any(|mark| text.windows(mark.len()).any(|window| window == *mark));
     if is_encrypted {
         return Err(format!(
-            "the key '{shown}' is encrypted, which rqps does not read: openssl pkey -in '{shown}' \
-             -out FILE makes one that is not"
+            "the key '{shown}' is encrypted, and rqps does not decrypt keys. Decrypt it with openssl \
+             pkey -in '{shown}' -out FILE"
         ));
     }
     PrivateKeyDer::from_pem_slice(&text)
@@ -308,38 +309,39 @@ fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
 }
 
-/// What a failed handshake means for the person who asked for it.
+/// The reason for a failed handshake, for the user.
 fn told(error: &io::Error) -> String {
     use AlertDescription as Alert;
     match rustls_error(error) {
         Some(rustls::Error::InvalidCertificate(CertificateError::Other(words))) => {
-            format!("the server's certificate is not to be trusted: {words}")
+            format!("the server's certificate is not trusted: {words}")
         }
         Some(rustls::Error::InvalidCertificate(_)) => {
             "the server has not proven that its certificate is its own".to_string()
         }
         Some(rustls::Error::AlertReceived(alert)) => match alert {
             Alert::CertificateRequired => {
-                "the server wants a client certificate (sslcert and sslkey; ssl-cert and ssl-key)"
+                "the server asks for a client certificate. Add sslcert and sslkey (Postgres) or ssl-cert \
+                 and ssl-key (MySQL)"
             }
             Alert::UnknownCA | Alert::BadCertificate | Alert::DecryptError => {
                 "the server does not trust the client's certificate"
             }
             Alert::CertificateExpired => "the client's certificate has expired",
             Alert::CertificateRevoked => "the client's certificate has been revoked",
-            Alert::ProtocolVersion => "the server has no version of TLS that is asked for",
-            Alert::HandshakeFailure => "the server has no cipher or certificate that rqps takes",
-            Alert::NoApplicationProtocol => "the server does not begin with TLS",
-            _ => "the server has broken the handshake off",
+            Alert::ProtocolVersion => "the server supports none of the requested TLS versions",
+            Alert::HandshakeFailure => "the server has no cipher or certificate that rqps supports",
+            Alert::NoApplicationProtocol => "the server does not accept direct TLS",
+            _ => "the server broke off the handshake",
         }
         .to_string(),
         Some(rustls::Error::PeerIncompatible(_)) => {
-            "the server has no version or cipher of TLS that rqps takes (1.2 and 1.3)".to_string()
+            "the server has no TLS version or cipher that rqps supports (1.2 and 1.3)".to_string()
         }
-        Some(rustls::Error::InvalidMessage(_)) => "what the server says is not TLS".to_string(),
+        Some(rustls::Error::InvalidMessage(_)) => "the server's answer is not TLS".to_string(),
         Some(other) => other.to_string(),
         None if error.kind() == io::ErrorKind::UnexpectedEof => {
-            "the server closed the connection in the handshake".to_string()
+            "the server closed the connection during the handshake".to_string()
         }
         None => error.to_string(),
     }

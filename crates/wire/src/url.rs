@@ -1,4 +1,4 @@
-//! The parts of a URL, as libpq reads them; nothing of one that cannot be read is shown.
+//! The parts of a URL, read as in libpq; nothing of an unreadable one is shown.
 
 use percent_encoding::percent_decode_str;
 
@@ -13,14 +13,14 @@ pub(crate) struct Parts {
     pub(crate) port: Option<String>,
     pub(crate) database: Option<String>,
     pub(crate) parameters: Vec<(String, String)>,
-    /// Without the password, and without parameters: somebody may have put it there.
+    /// Without the password, and without parameters, which may contain it.
     pub(crate) shown: String,
 }
 
 impl Parts {
     pub(crate) fn read(text: &str) -> Result<Self, Error> {
         let (scheme, rest) = text.split_once("://").unwrap_or(("", text));
-        // Where the password of an unreadable URL begins and ends nobody knows: none of it is
+        // The start and end of the password in an unreadable URL are unknown, so none of it is
         // shown.
         let unreadable = |reason: &str| Error::Address {
             url: format!("{scheme}://…"),
@@ -30,10 +30,10 @@ impl Parts {
         };
         let (authority, behind) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
         if behind.contains('@') {
-            return Err(unreadable("there is an @ behind its host: write it as %40"));
+            return Err(unreadable("there is an @ after its host. Write it as %40"));
         }
         if behind.contains('#') {
-            return Err(unreadable("there is a # in it: write it as %23"));
+            return Err(unreadable("there is a # in it. Write it as %23"));
         }
         let decoded = |text: &str| {
             decode(text)
@@ -50,7 +50,7 @@ impl Parts {
         };
         if place.contains(',') {
             return Err(unreadable(
-                "it names several hosts. One server is measured: name one host",
+                "it names several hosts, but rqps measures one server. Name one host",
             ));
         }
         let (host, port) = split_port(place).ok_or_else(|| unreadable("its [ has no ]"))?;
@@ -62,8 +62,8 @@ impl Parts {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| unreadable("a parameter has no = in it"))?;
-            // No name has anything to encode, and one that is encoded would not be known for a
-            // secret's.
+            // No name has anything to encode, and an encoded one would not be recognised as that of
+            // a secret.
             parameters.push((name.to_string(), decoded(value)?));
         }
         let at = if user.is_empty() { "" } else { "@" };
@@ -79,7 +79,7 @@ impl Parts {
     }
 }
 
-/// Host and port; none if a bracket is not closed.
+/// Host and port; none without a closing bracket.
 fn split_port(place: &str) -> Option<(&str, &str)> {
     match place.strip_prefix('[') {
         Some(bracketed) => {
@@ -94,7 +94,7 @@ pub(crate) fn is_port(text: &str) -> bool {
     text.parse::<u16>().is_ok_and(|port| port > 0)
 }
 
-/// None if a percent sign is followed by anything but two hex digits, or what comes out is no text.
+/// None if a percent sign is followed by anything but two hex digits, or the result is not UTF-8.
 fn decode(text: &str) -> Option<String> {
     let is_whole = text.split('%').skip(1).all(|behind| {
         behind.len() >= 2 && behind.bytes().take(2).all(|byte| byte.is_ascii_hexdigit())
@@ -128,15 +128,15 @@ mod tests {
     #[test]
     fn nothing_is_shown_of_what_cannot_be_read() {
         for (url, why) in [
-            ("postgres://bob:12/hush@host/db", "@ behind its host"),
-            ("postgres://bob:hush?x@host/db", "@ behind its host"),
-            ("postgres://bob:hush#x@host/db", "@ behind its host"),
+            ("postgres://bob:12/hush@host/db", "@ after its host"),
+            ("postgres://bob:hush?x@host/db", "@ after its host"),
+            ("postgres://bob:hush#x@host/db", "@ after its host"),
             ("postgres://host/db#hush", "# in it"),
             ("postgres://bob:hush", "its port is not a number"),
             ("postgres://bob:hush@host:99999/db", "its port is not a number"),
             ("postgres://bob:hu%sh@host/db", "a % is not followed"),
-            ("postgres://bob:hush@a,b/db", "One server is measured: name one host"),
-            ("postgres://bob:hush@a:1,b:2/db", "One server is measured: name one host"),
+            ("postgres://bob:hush@a,b/db", "rqps measures one server. Name one host"),
+            ("postgres://bob:hush@a:1,b:2/db", "rqps measures one server. Name one host"),
             ("postgres://host/db?hush", "no = in it"),
             ("postgres://bob:hush@[::1/db", "its [ has no ]"),
         ] {

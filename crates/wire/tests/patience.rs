@@ -63,7 +63,7 @@ fn a_word_tells_what_is_waited_for_and_a_limit_ends_a_login() {
     let late = Target::Postgres(postgres::login(&url).unwrap()).connect().err().unwrap();
     assert!(matches!(late, Error::TooLate { .. }), "{late}");
     let text = late.to_string();
-    assert!(text.starts_with(&format!("127.0.0.1:{port} has not let us in within 6 s")), "{text}");
+    assert!(text.starts_with(&format!("no login at 127.0.0.1:{port} within 6 s")), "{text}");
     let expected = format!("waiting for 127.0.0.1:{port}, silent for 5 s: the login");
     assert_eq!(*TOLD.lock().unwrap(), [expected]);
 }

@@ -1,5 +1,4 @@
-//! A workload as it is asked for: by the flags of a verb, or by what `rqps compare --workload` is
-//! told.
+//! A workload as the user asks for it: by the flags of a verb, or by `rqps compare --workload`.
 
 use std::time::Duration;
 
@@ -8,12 +7,12 @@ use rqps_plan::{Count, Span, Workload};
 
 use crate::task::WorkloadError;
 
-/// Flags that were given, which are also the keys of plan files.
+/// Given flags, which are also the keys of plan files.
 pub(crate) trait Reads: Args {
     fn workload(self) -> Result<Workload, FlagError>;
 }
 
-/// What is wrong with what was asked for.
+/// Why a workload cannot be run as asked for.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct FlagError(pub(crate) String);
@@ -63,16 +62,16 @@ pub(crate) struct Comparable {
     pub(crate) about: &'static str,
     /// How it is written.
     pub(crate) syntax: &'static str,
-    /// It is written with `@VERSION`, if it is not the current one.
+    /// `@VERSION` may follow its name, for a version that is not the current one.
     pub(crate) has_versions: bool,
-    /// It is written with names of tests.
+    /// Names of tests must follow its name.
     pub(crate) needs_names: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
-    /// Every test that is called so.
+    /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
 }
 
-/// What a comparison asks for, whatever the workload.
+/// The options of a comparison, for any workload.
 pub struct Asked<'a> {
     pub names: &'a [String],
     pub version: Option<&'a str>,
@@ -83,17 +82,17 @@ pub struct Asked<'a> {
     pub clients: u32,
     /// Of each test or step.
     pub secs: Option<Span>,
-    /// What fits into the budget, by the number of tests.
+    /// The time that fits into the budget, by the number of tests.
     pub fitting: &'a dyn Fn(usize) -> Span,
     pub check: bool,
 }
 
 impl Asked<'_> {
-    /// How long a test is measured where nothing else is said.
+    /// The default measured time of a test.
     pub const SECS: Span = Span(Duration::from_secs(2));
 }
 
-/// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` is told of it.
+/// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` reads it.
 #[derive(Clone)]
 pub struct Wanted {
     pub(crate) of: &'static Comparable,
@@ -111,7 +110,7 @@ impl Wanted {
         (self.of.ask)(asked)
     }
 
-    /// Every test that is called so, to be profiled.
+    /// All tests of these names, to be profiled.
     pub fn select(&self, names: &[String]) -> Result<Vec<String>, WorkloadError> {
         (self.of.select)(names)
     }

@@ -1,5 +1,5 @@
-//! How a DBMS carries out a statement: the shape of its plan, so that two of them can be told
-//! apart, without what differs from one execution to the next.
+//! How a DBMS executes a statement: the shape of its query plan, so that two plans can be compared,
+//! without what differs from one execution to the next.
 
 use rqps_wire::{Connection, Error};
 
@@ -8,33 +8,33 @@ use crate::Dialect;
 /// As text, null where a field has none.
 type Rows = Vec<Vec<Option<String>>>;
 
-/// A statement that a client sends, and how the DBMS goes about it.
+/// A statement that a client sends, and its query plan.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Explained {
     /// With `?` for values; of a long list only the first.
     pub text: String,
     /// How often an operation sends it.
     pub times: u32,
-    /// Nodes and indexes, the outermost first; none if the DBMS tells none, or there is nothing to
-    /// plan.
+    /// Nodes and indexes of the query plan, the outermost first; none if the DBMS shows none, or
+    /// there is nothing to plan.
     pub plan: Option<String>,
-    /// Microseconds that the DBMS says it took to plan it; none if it does not say.
+    /// Microseconds of planning, as the DBMS reports them; none if it does not.
     pub planning: Option<f64>,
 }
 
 impl Explained {
-    /// One that is sent once and has no plan.
+    /// A statement that is sent once and has no query plan.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
         Explained { text: text.into(), times: 1, plan: None, planning: None }
     }
 }
 
-/// How often a statement is planned to learn what that takes: the first time a session reads what
-/// it has to know of the table.
+/// How often a statement is planned to time that: at the first time, a session also reads the
+/// catalogue of the table.
 const PLANNED: usize = 3;
 
-/// How a statement is carried out that an operation sends once: `text`, with its values filled in
-/// as `sql`.
+/// The query plan of a statement that an operation sends once: `text`, with its values filled in as
+/// `sql`.
 pub(crate) fn explained(
     connection: &mut dyn Connection,
     dialect: Dialect,
@@ -50,8 +50,8 @@ pub(crate) fn explained(
     Ok(Explained::plain(text))
 }
 
-/// The answer to one way of asking, with the least that planning took if it says so; none if the
-/// DBMS does not know that way.
+/// The answer to one form of EXPLAIN, with the shortest planning time if it has one; none if the
+/// DBMS does not know that form.
 fn asked(
     connection: &mut dyn Connection,
     statement: &str,
@@ -72,14 +72,14 @@ fn asked(
     Ok(answer)
 }
 
-/// Microseconds in `Planning Time: 0.041 ms`, as Postgres says it; before 12 with a small `t`.
+/// Microseconds in `Planning Time: 0.041 ms`, as Postgres writes it; before 12 with a small `t`.
 fn planning(line: &str) -> Option<f64> {
     let (what, time) = line.split_once(": ")?;
     let millis = time.strip_suffix(" ms").filter(|_| what.eq_ignore_ascii_case("planning time"))?;
     millis.parse::<f64>().ok().map(|millis| 1e3 * millis)
 }
 
-/// What tells one plan from another: nodes, indexes and the order of joins.
+/// The shape of a query plan: nodes, indexes and the order of joins.
 fn shape(dialect: Dialect, rows: Rows) -> String {
     let nodes: Vec<String> = rows.into_iter().filter_map(dialect.plan_node).collect();
     nodes.join(" <- ")

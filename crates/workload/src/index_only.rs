@@ -1,9 +1,9 @@
-//! Reading an index of Postgres from end to end and nothing but the index, whatever the server's
-//! planner is set to: what is measured may be a setting of the planner.
+//! Reads an index of Postgres from end to end, and nothing but the index, whatever the settings of
+//! the planner: one of these may be what is measured.
 
 use rqps_wire::{Connection, Error, Row};
 
-/// What a session must be set to for that.
+/// The settings of the session that this needs.
 const PLANNER: [(&str, &str); 5] = [
     ("enable_seqscan", "off"),
     ("enable_bitmapscan", "off"),
@@ -12,7 +12,8 @@ const PLANNER: [(&str, &str); 5] = [
     ("max_parallel_workers_per_gather", "0"),
 ];
 
-/// The rows of a statement whose plan reads all of `indexes` so; or the one that it does not read.
+/// The rows of a statement whose query plan reads all of `indexes` in this way; or the index that
+/// it does not read.
 pub(crate) fn rows(
     connection: &mut dyn Connection,
     sql: &str,

@@ -1,7 +1,7 @@
-//! The benchmarks: their data, their statements in each dialect, and the checks that the data are
-//! right. Knows nothing of how time is kept or what an operation cost.
+//! The benchmarks: their data, their statements in each dialect, and the checks of the data. This
+//! crate knows nothing about timing or the cost of an operation.
 //!
-//! One is added as a folder here and in `plan`, with a row in each table below.
+//! A new benchmark is a folder here and in `plan`, with a row in each table below.
 
 mod asked;
 mod check;
@@ -36,7 +36,7 @@ pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
     }
 }
 
-/// A workload on a server.
+/// Runs a workload on a server.
 pub fn driver<'a>(
     workload: &'a Workload,
     site: Site<'a>,
@@ -47,8 +47,8 @@ pub fn driver<'a>(
     }
 }
 
-/// Whether a table of this name is one that a workload makes, in any of its forms: in a place of
-/// rqps's own no other table is its to drop.
+/// Whether a workload creates a table of this name, in any of its forms. In its own schema, rqps
+/// drops no other tables.
 pub fn is_table(name: &str) -> bool {
     [microbenchmark::is_table, insert_benchmark::is_table].iter().any(|is_table| is_table(name))
 }
@@ -59,7 +59,7 @@ pub static VERBS: [Verb; 3] = [
     Verb::of::<microbenchmark::MicroFlags>("micro", "Run the sysbench microbenchmarks"),
     Verb::of::<microbenchmark::ScaleupFlags>(
         "scaleup",
-        "Run the microbenchmarks with more and more clients on the same tables",
+        "Run the microbenchmarks with increasing numbers of clients",
     ),
 ];
 
@@ -67,7 +67,7 @@ pub static VERBS: [Verb; 3] = [
 static COMPARED: [Comparable; 2] = [
     Comparable {
         name: "micro",
-        about: "tests or groups of the microbenchmarks, as in micro:point-query,scan or \
+        about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
                 micro:range",
         syntax: "micro:TEST,… or micro:GROUP",
         has_versions: false,
@@ -77,8 +77,8 @@ static COMPARED: [Comparable; 2] = [
     },
     Comparable {
         name: "ibench",
-        about: "ibench for the Insert Benchmark, or some of its steps as in ibench:l.i0,l.x, or \
-                an earlier form of it as in ibench@p2024",
+        about: "ibench for the Insert Benchmark, ibench:STEP,… for some of its steps, as in \
+                ibench:l.i0,l.x, ibench@PROFILE for an earlier version, as in ibench@p2024",
         syntax: "ibench or ibench:STEP,… or ibench@PROFILE",
         has_versions: true,
         needs_names: false,
@@ -88,15 +88,15 @@ static COMPARED: [Comparable; 2] = [
 ];
 
 impl Wanted {
-    /// What is compared where nothing is said.
+    /// The default workload.
     pub fn usual() -> Wanted {
         let [of, ..] = &COMPARED;
         Wanted { of, version: None, names: microbenchmark::usual() }
     }
 
-    /// What may be written, for help.
+    /// All forms, for help.
     pub fn about() -> String {
-        COMPARED.each_ref().map(|one| one.about).join(", or ")
+        COMPARED.each_ref().map(|one| one.about).join("; ")
     }
 }
 
@@ -119,7 +119,7 @@ impl FromStr for Wanted {
         let is_complete = !(of.needs_names && names.is_empty()) && names != [""];
         match is_complete && (of.has_versions || version.is_none()) {
             true => Ok(Wanted { of, version, names }),
-            false => Err(format!("'{text}' is no workload: write {}", of.syntax)),
+            false => Err(format!("'{text}' is not a workload. Write {}", of.syntax)),
         }
     }
 }
@@ -152,7 +152,7 @@ mod tests {
             error("micor:scan"),
             "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench)"
         );
-        let syntax = "is no workload: write micro:TEST,… or micro:GROUP";
+        let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {
             assert_eq!(error(text), format!("'{text}' {syntax}"));
         }

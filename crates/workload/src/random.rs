@@ -1,4 +1,4 @@
-//! Seeded streams of random numbers: one for each use, the same for every contender.
+//! Seeded streams of random numbers: one for each use, the same for all contenders.
 
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -6,7 +6,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 /// The generator of all random draws.
 pub type Random = Xoshiro256PlusPlus;
 
-/// An independent stream for a use that is named by numbers, such as step, client and role.
+/// An independent stream for a use, which numbers identify, such as step, client and role.
 pub fn stream(seed: u64, use_of: &[u64]) -> Random {
     Random::seed_from_u64(derive(seed, use_of))
 }
@@ -40,6 +40,6 @@ mod tests {
                 }
             }
         }
-        assert_ne!(derive(1, &[2, 3]), derive(1, &[3, 2]), "the order of the numbers counts");
+        assert_ne!(derive(1, &[2, 3]), derive(1, &[3, 2]), "the order of the numbers matters");
     }
 }

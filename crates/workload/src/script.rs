@@ -1,4 +1,4 @@
-//! Statements that are given, one operation each: what builds indexes.
+//! Given statements as work, one operation each: this builds indexes.
 
 use rqps_load::{Effect, Halt, Order, Schedule, Until, Work};
 use rqps_wire::{Connection, Error, Interrupter};

@@ -1,5 +1,5 @@
-//! What every workload consists of, whatever it is: tasks, each a test or a step; and how one is
-//! done on a server.
+//! The tasks that every workload consists of, each a test or a step; and how one is run on a
+//! server.
 
 use std::time::Duration;
 
@@ -12,51 +12,50 @@ use crate::Dialect;
 use crate::check::CheckError;
 use crate::explain::Explained;
 
-/// A test or a step: what is known of it before anything is connected.
+/// A test or a step: what is known about it before any connection.
 #[derive(Clone, Debug)]
 pub struct Task {
     /// Its place among the tasks of its workload.
     pub index: usize,
-    /// What it is asked for by.
+    /// The name that selects it.
     pub name: String,
     /// What it does, in a few words.
     pub title: String,
-    /// What it is shown together with in a comparison.
+    /// The group that a comparison shows it in.
     pub group: &'static str,
-    /// The short name of that, by which the selftest knows how well such tests can be measured.
+    /// The short name of that group; selftest results are kept by it.
     pub family: &'static str,
-    /// Shown together with its group in a single run, too.
+    /// Shown in its group in a single run, too.
     pub is_reported: bool,
     pub class: Class,
     pub counts: Counts,
-    /// How many clients do it; 0 for as many as are of use.
+    /// The number of clients; 0 for as many as are of use.
     pub clients: u32,
-    /// Operations per second that are promised, by all clients together.
+    /// The promised operations per second, of all clients together.
     pub target_rate: Option<f64>,
-    /// What is done to the server before it.
+    /// Maintenance before it.
     pub rest: Rest,
-    /// Fills the tables that the others work on: in a comparison, once for several rounds.
+    /// Fills the tables for the other tasks: in a comparison, once for several rounds.
     pub fills: bool,
-    /// What is done before anything counts.
+    /// The unmeasured time before it.
     pub warm_up: Option<Duration>,
-    /// How long it is measured; nothing for a task that ends when its work is done.
+    /// The measured time; zero for a task that ends when its work is done.
     pub time: Duration,
     pub counted: Counted,
-    /// What a forecast reckons with.
+    /// What a forecast is made from.
     pub takes: Vec<Takes>,
     /// The rows that are read to check it; 0 where nothing is checked.
     pub checked_rows: u64,
-    /// It is concluded by [`Cast::end`].
+    /// [`Cast::end`] concludes it.
     pub ends: bool,
-    /// It leaves behind what may be in the way of planning: its statements are planned again.
+    /// What it leaves behind may slow down planning: its statements are planned again.
     pub is_planned_again: bool,
-    /// The bytes of its longest statement; 0 where any server takes that.
+    /// The bytes of its longest statement; 0 if any server accepts that.
     pub statement_bytes: u64,
 }
 
 impl Task {
-    /// One without maintenance before it, without time limit and without a check: what differs from
-    /// that is set by who makes it.
+    /// A task without maintenance, time limit and check; its creator sets what differs.
     pub(crate) fn new(name: impl Into<String>, group: &'static str, class: Class) -> Task {
         Task {
             index: 0,
@@ -83,17 +82,17 @@ impl Task {
     }
 }
 
-/// What is done to a server before a task.
+/// Maintenance before a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rest {
     Nothing,
-    /// The debt of the writes is paid, and the rest of this time waited for.
+    /// The server is quiesced, then is idle for the rest of this time.
     Pause(Quiesce, Duration),
-    /// A vacuum has begun so long ago and goes on while the task is measured.
+    /// A vacuum starts this long before the task and continues while it is measured.
     Beside(Duration),
 }
 
-/// The rows that a task is said to have read or indexed, where the client does not see them.
+/// The rows that a task reads or indexes, if the client does not see them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counted {
     No,
@@ -103,27 +102,27 @@ pub enum Counted {
     Each(u64),
 }
 
-/// What a task is expected to take.
+/// What a forecast of a task depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Takes {
-    /// Rows go into tables without secondary indexes, from so many connections.
+    /// Rows are loaded into tables without secondary indexes.
     Load { rows: u64, connections: u32 },
-    /// So many secondary indexes of tables with so many rows in all are built.
+    /// Secondary indexes are built; `rows` are those of all tables.
     Index { rows: u64, indexes: u32, connections: u32 },
-    /// Rows go into tables with secondary indexes.
+    /// Rows are written to tables with secondary indexes.
     Write { rows: u64, rows_per_commit: u32, connections: u32 },
-    /// As long as the plan says.
+    /// The time in the plan.
     Time(Duration),
 }
 
-/// Where a workload is done.
+/// Where a workload runs.
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     pub target: &'a Target,
     pub dialect: Dialect,
-    /// Of all random draws.
+    /// The seed of all random draws.
     pub seed: u64,
-    /// The server is one that rqps started, for itself alone.
+    /// rqps started the server for this workload alone.
     pub is_own: bool,
 }
 
@@ -136,15 +135,15 @@ pub struct Part {
     pub order: Order,
 }
 
-/// Everybody's part in a task.
+/// The clients of a task.
 pub struct Cast<'a> {
     pub parts: Vec<Part>,
-    /// Of several clients: the server's threads that answer each of them, where it tells.
+    /// The server's threads that serve each of several clients, if known.
     pub threads: Vec<Option<u32>>,
-    /// How much of what the task counts an operation is.
+    /// How many units of what the task counts are in an operation.
     pub worth: f64,
-    /// When all have done their parts: puts things in order for the next task, and compares the
-    /// data with what was done to them, if the plan wants that.
+    /// Called when all parts are done: prepares the tables for the next task, and compares the data
+    /// with what was done to them, if the plan has checks.
     pub end: End<'a>,
 }
 
@@ -155,21 +154,21 @@ pub type End<'a> = Box<dyn Fn() -> Result<(), CheckError> + 'a>;
 pub type Assigned = (Box<dyn Work>, Order);
 
 /// A workload against one DBMS. For each task the order of calls is [`Driver::prepare`],
-/// [`Driver::explained`], [`Driver::cast`]; when the parts of the cast are done,
-/// [`Driver::indexers`], and when they are, [`Cast::end`].
+/// [`Driver::explained`], [`Driver::cast`]; after the parts of the cast [`Driver::indexers`]; and
+/// after these [`Cast::end`].
 pub trait Driver {
     /// The tables, or the parts of them, that maintenance can take one by one.
     fn tables(&self) -> Vec<String>;
 
-    /// Makes what the task finds. An `attempt` after the first finds what the one before left.
-    /// Answers what a reader should know of that.
+    /// Creates what the task needs. An `attempt` after the first finds what the one before left.
+    /// Returns a note for the reader.
     fn prepare(&self, task: &Task, attempt: u32) -> Result<Option<String>, WorkloadError>;
 
-    /// What clients send, and how the DBMS carries it out.
+    /// The statements of the clients, and their query plans.
     fn explained(&self, task: &Task) -> Result<Vec<Explained>, Error>;
 
-    /// Connects everybody who has a part. With the seed, the task and the client's number, `place`
-    /// decides every random draw: it is another for each time that the task is done.
+    /// Connects the clients. The seed, the task, the number of a client and `place` decide every
+    /// random draw: `place` differs each time that the task is run.
     fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error>;
 
     /// Work that builds indexes after the task's operations, as a part of it.
@@ -178,28 +177,30 @@ pub trait Driver {
 
 /// A test that a workload does not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("there is no test or group '{name}'; {hint}")]
+#[error("unknown test or group '{name}': {hint}")]
 pub struct UnknownTest {
     pub name: String,
     /// The nearest name, and what there is.
     pub hint: String,
 }
 
-/// Why a workload cannot be done as it was asked for.
+/// Why a workload cannot be run as asked for.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     #[error(transparent)]
     Test(#[from] UnknownTest),
-    #[error("{test} reads {size} rows at a time: it needs tables of as many rows, not {rows}")]
+    #[error(
+        "{test} reads {size} rows at a time, but tables have {rows} rows. Use --rows {size} or more"
+    )]
     RangeTooLarge { test: String, size: usize, rows: u64 },
-    #[error("the database has other tables of the same names, which must go first: {0}")]
+    #[error("the database has other tables of the same names: {0}. Remove them")]
     OtherTables(String),
     #[error(transparent)]
     Wire(#[from] Error),
 }
 
 impl WorkloadError {
-    /// It is the user's to correct, before anything is started.
+    /// The user can correct it, before anything is started.
     pub fn is_refusal(&self) -> bool {
         matches!(self, WorkloadError::Test(_) | WorkloadError::RangeTooLarge { .. })
     }

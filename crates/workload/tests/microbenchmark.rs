@@ -311,7 +311,7 @@ impl Server {
             assert!(error.starts_with(&format!("sbtest1: {what}")), "{contender}: {error}");
         };
         fails_with("update sbtest1 set k = k + 1 where id = 7", "sum of k should be ");
-        fails_with("delete from sbtest1 where id = 500", "row count should be 1000 and is 999");
+        fails_with("delete from sbtest1 where id = 500", "row count should be 1000, but is 999");
         // After a load the texts are compared, too.
         load(&benchmark);
         let change = match fixture.dialect == Dialect::POSTGRES {

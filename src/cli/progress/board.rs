@@ -1,5 +1,5 @@
-//! What the live view shows, as lines of text: the matrix of contenders and tests, what is being
-//! done, how fast it goes and what is left.
+//! The live view as lines of text: the matrix of contenders and tests, the current work, its pace
+//! and the remaining time.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,10 +15,10 @@ use super::number::{clock, seconds, short};
 const GAP: usize = 2;
 /// Names of tests are cut to a share of the width.
 const LARGEST_NAME: usize = 28;
-/// What is told below the matrix.
+/// Lines below the matrix.
 const FOOTER: usize = 3;
 const BAR: usize = 20;
-/// With less nothing can be told.
+/// Narrower terminals show nothing.
 const NARROWEST: usize = 10;
 
 /// The state of a cell, or in a comparison of a row.
@@ -32,7 +32,7 @@ enum State {
 }
 
 impl State {
-    /// Told without a colour, too.
+    /// Without colour, too.
     fn mark(self) -> &'static str {
         match self {
             State::Left => "·",
@@ -56,12 +56,12 @@ impl State {
 #[derive(Clone, Debug, Default)]
 struct Cell {
     state: State,
-    /// What has come of it.
+    /// The result.
     text: String,
 }
 
 /// One workload: rows are its steps, columns its contenders; in a comparison those that are
-/// compared with the base, and a row is measured for all of them in every round.
+/// compared with the baseline, and a row is measured for all of them in every round.
 #[derive(Clone, Debug)]
 pub(super) struct Board {
     /// Which workload it is, if there are several.
@@ -73,10 +73,10 @@ pub(super) struct Board {
     /// By row, of a comparison.
     rounds: Option<Vec<State>>,
     round: String,
-    /// The tests that need no more rounds.
+    /// The tests that are precise enough.
     settled: BTreeSet<String>,
     now: String,
-    /// The share of what is being done now.
+    /// The finished share of the current work.
     done: Option<f64>,
     paces: Vec<(String, Pace)>,
     /// The row and column of what is running.
@@ -104,7 +104,7 @@ impl Board {
         }
     }
 
-    /// Whether it looks different at once; how far something is can wait for the next look.
+    /// Whether to redraw now; the progress of the current work can wait for the next redraw.
     pub(super) fn event(&mut self, event: &Event) -> bool {
         if let Told::Now(text) = told(event) {
             (self.now, self.done) = (text, None);
@@ -150,7 +150,7 @@ impl Board {
                 let states = self.rounds.iter_mut().flatten();
                 states.for_each(|state| *state = State::Done);
                 for one in &interim.standing {
-                    // Whether it is settled the row tells.
+                    // The row shows whether it is precise enough.
                     let estimate = one.text.split(", ").next().unwrap_or_default();
                     self.set(&one.contender, &one.test, State::Done, estimate.to_string());
                 }
@@ -198,7 +198,7 @@ impl Board {
         true
     }
 
-    /// Nothing more comes of a contender, unless others may go on without it in a round.
+    /// A contender has failed: its remaining steps fail, except in a comparison.
     fn fail(&mut self, contender: &str) {
         let Some(column) = self.column(contender).filter(|_| self.rounds.is_none()) else { return };
         let cells = self.cells.iter_mut().map(|row| &mut row[column]);
@@ -207,9 +207,15 @@ impl Board {
         }
     }
 
-    /// Lines that are narrower than the width and fewer than the height; `gone` and `left` are
+    /// Lines that are narrower than the width and fewer than the height; `elapsed` and `left` are
     /// seconds.
-    pub(super) fn lines(&self, width: usize, height: usize, gone: f64, left: f64) -> Vec<String> {
+    pub(super) fn lines(
+        &self,
+        width: usize,
+        height: usize,
+        elapsed: f64,
+        left: f64,
+    ) -> Vec<String> {
         if width < NARROWEST {
             return Vec::new();
         }
@@ -220,15 +226,15 @@ impl Board {
         }
         lines.push(self.doing());
         lines.push(self.pace());
-        let [gone, left] = [gone, left].map(|of| clock(Duration::from_secs_f64(of.max(0.0))));
+        let [elapsed, left] = [elapsed, left].map(|of| clock(Duration::from_secs_f64(of.max(0.0))));
         let title = if self.title.is_empty() { String::new() } else { format!("; {}", self.title) };
-        // What must be seen in a narrow terminal, too, comes first.
-        lines.push(format!("about {left} left, {gone} gone; {}{title}", self.tally()));
+        // A narrow terminal shows only the beginning.
+        lines.push(format!("ETA {left}, elapsed {elapsed}; {}{title}", self.tally()));
         let cut = |line: String| truncate_str(&line, width.saturating_sub(1), "…").into_owned();
         lines.into_iter().map(cut).collect()
     }
 
-    /// As many rows and columns as there is room for, around what is running.
+    /// As many rows and columns as fit, around what is running.
     fn matrix(&self, width: usize, room: usize) -> Vec<String> {
         let widest = |names: &[String]| names.iter().map(|name| measure_text_width(name)).max();
         let name_width = widest(&self.rows).unwrap_or(0).min(LARGEST_NAME).min(width / 2);
@@ -238,7 +244,7 @@ impl Board {
         let cell = texts.chain(widest(&self.columns)).max().unwrap_or(0).clamp(8, 24);
         let cell = cell.min(left.saturating_sub(GAP));
         let columns = self.around(self.place.1, self.columns.len(), (left / (cell + GAP)).max(1));
-        // Two lines for the names and for what is not shown.
+        // Two lines are for the names and for the number of hidden rows.
         let rows = self.around(self.place.0, self.rows.len(), room - 2);
 
         let gap = " ".repeat(GAP);
@@ -275,7 +281,7 @@ impl Board {
     fn settled_line(&self) -> String {
         match self.settled.len() {
             0 => String::new(),
-            count => format!("{count} settled"),
+            count => format!("{count} precise"),
         }
     }
 
@@ -304,7 +310,7 @@ impl Board {
         format!("{bar} {}  {}", percent(done), self.now)
     }
 
-    /// Throughput and latency of everybody who is driven.
+    /// Throughput and latency of those that are measured.
     fn pace(&self) -> String {
         let told = self.paces.iter().filter(|(_, pace)| pace.rate > 0.0);
         let told = told.map(|(name, pace)| {
@@ -326,7 +332,7 @@ impl Board {
             (Some(_), false) => format!("{}: ", self.round),
             _ => String::new(),
         };
-        format!("{round}{done} done, {running} running, {left} left{failed}")
+        format!("{round}{done} done, {running} running, {left} pending{failed}")
     }
 }
 
@@ -334,7 +340,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", 100.0 * share.clamp(0.0, 1.0))
 }
 
-/// Cut or filled to a width; numbers stand at the right.
+/// Cut or filled to a width; numbers are right-aligned.
 fn padded(text: &str, width: usize, is_right: bool) -> String {
     let text = truncate_str(text, width, "…");
     let fill = " ".repeat(width.saturating_sub(measure_text_width(&text)));
@@ -399,7 +405,7 @@ mod tests {
         let [bar, pace, time] = &lines[lines.len() - 3..] else { panic!() };
         assert!(bar.starts_with("━━━━━━━━━━────────── 50 %"), "{bar}");
         assert_eq!(pace, "a 2.50K/s, 400 µs");
-        assert!(time.starts_with("about 1:05 left, 0:05 gone; 1 done, 1 running, "), "{time}");
+        assert!(time.starts_with("ETA 1:05, elapsed 0:05; 1 done, 1 running, "), "{time}");
     }
 
     #[test]
@@ -429,9 +435,9 @@ mod tests {
             paces: vec![("a".to_string(), Pace { rate: 10.0, latency: 0.1 })],
         };
         board.event(&measuring("scan"));
-        assert!(!board.event(&measuring("scan")), "the next look is soon enough");
+        assert!(!board.event(&measuring("scan")), "the next redraw is soon enough");
         let (contender, test) = of("b", "scan");
-        let text = "+0.31 % ± 0.22 %, settled".to_string();
+        let text = "+0.31 % ± 0.22 %, precise enough".to_string();
         let standing = vec![Standing { contender, test, text, rounds_needed: Some(6) }];
         let settled = vec!["scan".to_string()];
         let interim = Interim { standing, settled, ..Interim::default() };
@@ -442,7 +448,7 @@ mod tests {
         board.event(&Event::RoundDone { round: 3, seconds: 1.0, interim });
         board.event(&Event::RoundBegun { round: 4, rounds: 12, tests: 1 });
         let lines = shown(&board, 100, 30);
-        assert!(lines[0].contains("1 settled"), "{lines:#?}");
+        assert!(lines[0].contains("1 precise"), "{lines:#?}");
         let scan = lines.iter().find(|line| line.starts_with("✓ scan")).unwrap();
         assert!(scan.ends_with("  +0.31 % ± 0.22 %"), "{scan}");
     }

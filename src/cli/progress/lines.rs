@@ -1,4 +1,4 @@
-//! Events as lines of text, for whoever reads a log.
+//! Events as lines of text, for a log.
 
 use rqps_lab::{Enough, Event, Standing};
 use rqps_system::printable;
@@ -7,17 +7,17 @@ use super::number::grouped;
 
 /// What an event is to a reader.
 pub(super) enum Told {
-    /// What is being done now.
+    /// The current work.
     Now(String),
-    /// What has come of it: on a terminal the live view has it.
+    /// A result, which on a terminal the live view has.
     Done(String),
-    /// What must be seen, on a terminal too.
+    /// Shown on a terminal, too.
     Noted(String),
     /// It happens too often for a log.
     Nothing,
 }
 
-/// What servers and files say of it does not steer the terminal.
+/// Without control characters of servers and files.
 pub(super) fn told(event: &Event) -> Told {
     let shown = |text: String| printable(&text).into_owned();
     match words(event) {
@@ -33,18 +33,18 @@ fn words(event: &Event) -> Told {
     match event {
         Event::Starting { contender } => Now(format!("{contender}: starting")),
         Event::Resumed { contender, steps } => {
-            let plural = if *steps == 1 { "step is" } else { "steps are" };
-            Done(format!("{contender}: {steps} {plural} done already"))
+            let plural = if *steps == 1 { "step" } else { "steps" };
+            Done(format!("{contender}: {steps} {plural} already done"))
         }
         Event::Started { contender, version, seconds } => {
             Done(format!("{contender}: version {version}, started in {seconds:.1} s"))
         }
         Event::Pausing { contender, step, at_least } => Now(format!(
-            "{contender}: maintenance and a pause of {:.0} s before {step}",
+            "{contender}: maintenance and a pause of at least {:.0} s before {step}",
             at_least.as_secs_f64()
         )),
         Event::Rested { contender, step, seconds } => {
-            Done(format!("{contender}: at rest after {seconds:.1} s, before {step}"))
+            Done(format!("{contender}: quiesced after {seconds:.1} s, before {step}"))
         }
         Event::Noted { contender, step, note } => Noted(format!("{contender}: {step}: {note}")),
         Event::StepBegun { contender, step, number, steps } => {
@@ -61,10 +61,10 @@ fn words(event: &Event) -> Told {
         }
         Event::ContenderDone { contender } => Done(format!("{contender}: done")),
         Event::DataKept { contender, path } => {
-            Noted(format!("{contender}: its data stay in {}", path.display()))
+            Noted(format!("{contender}: its data are kept in {}", path.display()))
         }
         Event::LeftOnServer { contender, place, url } => Noted(format!(
-            "{contender}: its data stay in {place}; to remove them: rqps dbms clean '{url}'"
+            "{contender}: its data are kept in {place}; to remove them: rqps dbms clean '{url}'"
         )),
         Event::Loading { contender } => Now(format!("{contender}: loading")),
         Event::Loaded { contender, version, seconds } => {
@@ -74,7 +74,7 @@ fn words(event: &Event) -> Told {
             Now(format!("round {round} of at most {rounds}, {tests} tests"))
         }
         Event::Refused { test, why, attempt } => {
-            Noted(format!("{test}: attempt {attempt} does not count: {why}"))
+            Noted(format!("{test}: attempt {attempt} was discarded: {why}"))
         }
         Event::RoundDone { round, seconds, interim } => {
             let line = |Standing { contender, test, text, .. }: &Standing| {
@@ -84,8 +84,8 @@ fn words(event: &Event) -> Told {
             Done(format!("round {round}: {seconds:.1} s{standing}"))
         }
         Event::InPairs { servers, fit, needed, available } => Noted(format!(
-            "{servers} servers need about {needed} MB and {available} MB are available: {fit} of \
-             them fit, so the base takes turns with one contender at a time"
+            "not all servers fit in memory ({servers} need about {needed} MB, {available} MB are \
+             available, {fit} fit): measured in pairs with the baseline"
         )),
         Event::BudgetSpent { rounds, enough } => Noted(budget_spent(*rounds, *enough)),
         Event::ProfilesBegun { tests, .. } if tests.is_empty() => {
@@ -97,7 +97,7 @@ fn words(event: &Event) -> Told {
                 true => Done(text),
                 false => {
                     let left_out = left_out.join(",");
-                    Noted(format!("{text}\n  changed too, but less: --profile={left_out}"))
+                    Noted(format!("{text}\n  also changed, but less: --profile={left_out}"))
                 }
             }
         }
@@ -110,13 +110,11 @@ fn budget_spent(rounds: u32, enough: Option<Enough>) -> String {
     let plural = if rounds == 1 { "" } else { "s" };
     let enough = enough.map_or(String::new(), |Enough { seconds, tests }| {
         let fit = match tests {
-            0 => "not even one test fits".to_string(),
+            0 => "no test fits".to_string(),
             1 => "one test fits".to_string(),
             tests => format!("{tests} tests fit"),
         };
-        format!(
-            "; the fewest rounds of a verdict would take {seconds:.0} s, and into this budget {fit}"
-        )
+        format!("; the rounds that a verdict needs take {seconds:.0} s, and {fit} into this budget")
     });
     format!("the budget ended the comparison after {rounds} round{plural}{enough}")
 }

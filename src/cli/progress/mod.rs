@@ -1,4 +1,4 @@
-//! What the person who waits is shown: a live view on a terminal, plain lines otherwise.
+//! Progress for the user: a live view on a terminal, plain lines otherwise.
 
 mod board;
 mod lines;
@@ -28,8 +28,8 @@ pub(crate) use standing::standing;
 use waiting::tell_above;
 pub(crate) use waiting::{say, tell_of_waiting};
 
-/// Whether there is somebody at a terminal who would see a view change. A log of CI is none, even
-/// where it looks like a terminal.
+/// Whether stderr is a terminal that a user watches. A log of CI is none, even if it looks like a
+/// terminal.
 fn is_live() -> bool {
     let is_smart = std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb");
     let is_ci = std::env::var_os("CI").is_some_and(|ci| !ci.is_empty() && ci != "false");
@@ -40,7 +40,7 @@ fn is_live() -> bool {
 pub(crate) struct Fetching {
     screen: Option<Screen<Doing>>,
     last: String,
-    /// What stays when the screen is gone.
+    /// Printed when the screen is gone.
     notes: Vec<String>,
 }
 
@@ -60,7 +60,7 @@ impl Fetching {
         Fetching { screen, last: String::new(), notes: Vec::new() }
     }
 
-    /// Answers whether to go on with it.
+    /// Fails if the user has cancelled it.
     pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> Result<(), Cancelled> {
         let (text, detail) = match progress {
             // The system answers at once.
@@ -73,12 +73,12 @@ impl Fetching {
             }
             Fetch::Unpinned { what, hash } => {
                 self.notes.push(format!(
-                    "{what} is not in the catalogue of this rqps: its hash, {hash}, is from this fetch"
+                    "{what} is not in the catalogue of this rqps; its hash {hash} is from this fetch"
                 ));
                 Default::default()
             }
             Fetch::PassedOver { why } => {
-                self.notes.push(format!("passed over: {why}"));
+                self.notes.push(format!("skipped: {why}"));
                 Default::default()
             }
             Fetch::WaitingToBuild { whom } => (format!("waiting for {whom}"), None),
@@ -100,11 +100,11 @@ impl Fetching {
         cancel.check()
     }
 
-    /// Nothing but notes is left of it on the terminal, as when it is dropped.
+    /// Only notes remain on the terminal, as when it is dropped.
     pub(crate) fn finish(self) {}
 }
 
-/// What is told once of a build, and what is shown while it is made.
+/// A line that is logged once for a build, and the line that is shown while it runs.
 fn building(
     what: &str,
     step: &str,
@@ -118,11 +118,11 @@ fn building(
         step => format!("building {what} from source ({step})"),
     };
     let left = match estimate.checked_sub(gone) {
-        Some(left) => format!("about {} left", clock(left)),
+        Some(left) => format!("ETA {}", clock(left)),
         None => "longer than estimated".to_string(),
     };
-    let gone = clock(gone);
-    (text, Some(format!("building {what} from source ({step}): {gone} gone, {left}")))
+    let elapsed = clock(gone);
+    (text, Some(format!("building {what} from source ({step}): {left}, elapsed {elapsed}")))
 }
 
 impl Drop for Fetching {
@@ -132,17 +132,17 @@ impl Drop for Fetching {
     }
 }
 
-/// Shows workloads that are carried out one after the other.
+/// Shows workloads that run one after another.
 pub(crate) struct Progress {
     boards: Vec<Board>,
     clock: Clock,
     screen: Option<Screen<Live>>,
     last: String,
-    /// Contenders whose loading has been told: a comparison may load for each round.
+    /// Contenders whose loading was logged: a comparison may load for each round.
     loaded: BTreeSet<String>,
 }
 
-/// What has gone of the time, and what is left of it.
+/// Elapsed and remaining time.
 #[derive(Clone)]
 struct Clock {
     began: Instant,
@@ -160,7 +160,7 @@ impl Clock {
     }
 }
 
-/// The view of a workload that is carried out.
+/// The view of the current workload.
 struct Live {
     board: Board,
     clock: Clock,
@@ -225,7 +225,7 @@ impl Progress {
         });
     }
 
-    /// Plain lines: what is being done now is told once.
+    /// Plain lines: the current work is logged once.
     fn log(&mut self, event: &Event, told: Told) {
         match event {
             Event::Loading { contender } if self.loaded.contains(contender) => return,
@@ -244,7 +244,7 @@ impl Progress {
         note(&text);
         if matches!(event, Event::StepDone { .. } | Event::RoundDone { .. }) {
             let left = Duration::from_secs_f64(self.clock.left());
-            note(&format!("about {} left", clock(left)));
+            note(&format!("ETA {}", clock(left)));
         }
     }
 }

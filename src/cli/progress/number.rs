@@ -1,4 +1,4 @@
-//! Numbers as people read them.
+//! Numbers for people.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(super) fn grouped(number: f64) -> String {
 /// `1234567.8` as `1.23M`: three digits.
 pub(super) fn short(number: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
-    // Of what is written as the next larger unit, or digit.
+    // Rounding may reach the next larger unit.
     let rounded = |unit: f64| number >= 0.9995 * unit;
     let (unit, name) = UNITS.into_iter().find(|(unit, _)| rounded(*unit)).unwrap_or((1.0, ""));
     format!("{}{name}", three_digits(number / unit))

@@ -1,9 +1,9 @@
-//! The time that is left, held against runs that were made: from what was told of them and when.
+//! Tests the remaining time against recorded runs: their events and when they happened.
 //!
 //! Each file in `recorded/` is such a run: its plans and the machine's CPUs and memory, then a line
 //! for each event with the seconds since the beginning. `cargo test --bin rqps record_runs --
 //! --ignored` makes those that are not there with real servers, from the plans below. They have no
-//! guards: what a busy machine has refused and measured again nobody can foretell.
+//! guards, since discarded and repeated measurements cannot be forecast.
 
 use std::cell::RefCell;
 use std::fs;
@@ -70,7 +70,7 @@ fn items(text: &str) -> Vec<Item> {
     expand(&Matrix::parse(text).unwrap()).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Runs the plans and writes down what is told.
+/// Runs the plans and records their events.
 #[test]
 #[ignore = "runs real servers for some minutes, on a machine that should have nothing else to do"]
 fn record_runs() {
@@ -103,7 +103,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
         note(Line::Begin(place));
         let mut last = (String::new(), f64::NEG_INFINITY);
         let mut watch = |mut event: Event| {
-            // Once a second is enough of what is told more often.
+            // Frequent events are recorded once a second.
             if let Event::Measuring { test, paces, .. } = &mut event {
                 paces.clear();
                 let now = began.elapsed().as_secs_f64();
@@ -128,7 +128,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
     lines.into_inner()
 }
 
-/// What remained and what was foretold, at each event.
+/// The total time, and the forecast of the remaining time at each event.
 fn foretold(recorded: &str) -> (f64, Vec<(f64, f64)>) {
     let (head, lines) = recorded.split_once('\n').unwrap();
     let head: Head = serde_json::from_str(head).unwrap();
@@ -153,8 +153,8 @@ fn foretold(recorded: &str) -> (f64, Vec<(f64, f64)>) {
     (total, told)
 }
 
-/// How far off it was from a quarter of a run on, as a share of what remained; of the last moments
-/// as a share of a tenth of the run.
+/// The largest error from a quarter of a run on, as a share of the remaining time; near the end as
+/// a share of a tenth of the run.
 fn largest_error(name: &str) -> (f64, String) {
     let recorded = fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
     let (total, told) = foretold(&recorded);

@@ -1,5 +1,5 @@
-//! The terminal while something runs: a thread draws the live view on it, seldom, so that what is
-//! measured does not notice.
+//! The terminal while something runs: a thread draws the live view, seldom, so that it does not
+//! disturb measurements.
 
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,9 +10,9 @@ use console::{Term, measure_text_width};
 
 use super::super::output::styled;
 
-/// The clock and the share of what is done are drawn so often.
+/// How often the clock and the progress are drawn.
 const LOOK: Duration = Duration::from_secs(1);
-/// Whatever happens, it is not drawn again sooner.
+/// The shortest time between two redraws.
 const SHORTEST: Duration = Duration::from_millis(250);
 
 pub(super) trait View: Send + 'static {
@@ -20,7 +20,7 @@ pub(super) trait View: Send + 'static {
     fn lines(&self, width: usize, height: usize) -> Vec<String>;
 }
 
-/// Draws a view until it is dropped; then nothing is left of it.
+/// Draws a view until it is dropped; then it is cleared.
 pub(super) struct Screen<V: View> {
     shared: Arc<Shared<V>>,
     thread: Option<JoinHandle<()>>,
@@ -34,8 +34,8 @@ struct Shared<V> {
 struct State<V> {
     view: V,
     term: Term,
-    /// What is on the terminal; the cursor is at the beginning of the line below, so that whatever
-    /// ends rqps leaves no half line. It is never hidden.
+    /// The lines on the terminal. The cursor is at the beginning of the line below, and is never
+    /// hidden, so that a killed rqps leaves no half line.
     drawn: Vec<String>,
     is_changed: bool,
     is_over: bool,
@@ -53,7 +53,7 @@ impl<V: View> Screen<V> {
         Screen { shared, thread }
     }
 
-    /// Changes what is shown; `change` answers whether that is worth drawing before the next look.
+    /// Changes the view; `change` answers whether to redraw before the next look.
     pub(super) fn update(&self, change: impl FnOnce(&mut V) -> bool) {
         let mut state = self.shared.lock();
         if change(&mut state.view) {
@@ -67,7 +67,7 @@ impl<V: View> Screen<V> {
         self.shared.lock().draw(Some(text));
     }
 
-    /// The same for other threads; answers no once the screen is gone.
+    /// The same for other threads; it returns false once the screen is gone.
     pub(super) fn teller(&self) -> impl Fn(&str) -> bool + Send + use<V> {
         let shared = Arc::downgrade(&self.shared);
         move |text| shared.upgrade().map(|shared| shared.lock().draw(Some(text))).is_some()
@@ -79,7 +79,7 @@ impl<V: View> Drop for Screen<V> {
         self.shared.lock().is_over = true;
         self.shared.changed.notify_one();
         if let Some(thread) = self.thread.take() {
-            // It has nothing to say; if it panicked, what was measured is worth more.
+            // If it panicked, the measurements still count.
             let _ = thread.join();
         }
         let mut state = self.shared.lock();
@@ -113,7 +113,7 @@ impl<V: View> Shared<V> {
 }
 
 impl<V: View> State<V> {
-    /// Draws the view anew, with a line above it that stays.
+    /// Draws the view again, below a line that stays.
     fn draw(&mut self, above: Option<&str>) {
         // A terminal that is gone shows nothing, and that is no error.
         let _ = self.try_draw(above);
@@ -133,12 +133,12 @@ impl<V: View> State<V> {
         self.term.flush()
     }
 
-    /// Takes the view away. A terminal that has become narrower since has wrapped its lines.
+    /// Clears the view. A terminal that has become narrower since has wrapped its lines.
     fn clear(&mut self) -> io::Result<()> {
         let width = usize::from(self.term.size().1).max(1);
         let rows = |line: String| measure_text_width(&line).div_ceil(width).max(1);
         let rows = std::mem::take(&mut self.drawn).into_iter().map(rows).sum();
-        // The cursor's line has what was typed meanwhile.
+        // The line of the cursor may contain typed characters.
         self.term.clear_line()?;
         self.term.clear_last_lines(rows)
     }

@@ -1,10 +1,10 @@
-//! Where a comparison stands, for the lab and for whoever waits: as the report judges it.
+//! The interim result of a comparison, for the lab and for progress, as the report judges it.
 
 use rqps_lab::{Changed, Interim, Standing};
 use rqps_plan::Plan;
 use rqps_store::RoundRecord;
 
-/// Judges the passes so far.
+/// Judges the rounds so far.
 pub(crate) fn standing(plan: &Plan, passes: &[RoundRecord]) -> Interim {
     let rqps_report::Interim { settled, confirmed, standing, changed } =
         rqps_report::interim(plan, passes);

@@ -7,15 +7,15 @@ use super::screen::{Screen, View};
 
 type Teller = Box<dyn Fn(&str) -> bool + Send>;
 
-/// Of the screen that is there now, or was last.
+/// Of the current screen, or the last one.
 static ABOVE: Mutex<Option<Teller>> = Mutex::new(None);
 
-/// Has it told from now on when a server has been waited for for some seconds.
+/// From now on, reports when a thread has waited for a server for some seconds.
 pub(crate) fn tell_of_waiting() {
     rqps_wire::tell_of_waiting(say);
 }
 
-/// Tells a line, above the live view if there is one.
+/// Prints a line, above the live view if there is one.
 pub(crate) fn say(line: &str) {
     let above = ABOVE.lock().unwrap_or_else(PoisonError::into_inner);
     if !above.as_ref().is_some_and(|above| above(line)) {
@@ -23,7 +23,7 @@ pub(crate) fn say(line: &str) {
     }
 }
 
-/// Lines go above this screen from now on, until it is gone.
+/// From now on, prints lines above this screen, until it is gone.
 pub(super) fn tell_above(screen: &Screen<impl View>) {
     *ABOVE.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(screen.teller()));
 }

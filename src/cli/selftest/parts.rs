@@ -15,37 +15,37 @@ use super::Arguments;
 
 /// Never reached: all rounds are wanted.
 const PRECISION: f64 = 1e-4;
-/// What a server has under a quota: much less than one client keeps busy. A point query can take
-/// half as much CPU under a quota as without, so a quarter of a CPU is no slowdown everywhere.
+/// The quota of a server, much less than one client keeps busy. A point query can take half as much
+/// CPU under a quota as without, so a quarter of a CPU does not slow down everything.
 const QUOTA: Injection = Injection::Cpus(0.1);
-/// What a server may write, which is less than any disk can.
+/// The write limit of a server, below what any disk can do.
 const WRITES: Injection = Injection::WritesPerSecond(100);
-/// What carries everything that a slowdown takes, and is not slowed down.
+/// Has everything that a slowdown needs, but no delay.
 const CARRIER: Injection = Injection::Delay { server: 0.0, client: 0.0 };
-/// A whole run is so many times as long as all slices of a contender in a round.
+/// How many times longer a whole run is than all slices of a contender in a round.
 const WHOLE: u32 = 4;
-/// Of a build with another setting, which differs by much: as many as any comparison has at least.
+/// Rounds of a build with another setting, whose effect is large: the minimum of any comparison.
 const VARIED_ROUNDS: u32 = 6;
 
-/// What a comparison of a selftest is about.
+/// The subject of a comparison of a selftest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum About {
-    /// A build beside itself, by slices.
+    /// A/A comparison by slices.
     Equals,
-    /// A slower server and a slower client.
+    /// Injected slowdowns of server and client.
     Slowed,
-    /// Whole runs: a build beside itself, under a quota and with limited writes.
+    /// Whole runs: A/A comparison, a CPU quota and limited writes.
     Runs,
-    /// Settings whose cause is known.
+    /// Settings with a known effect.
     Settings,
 }
 
-/// How much is tried.
+/// The size of a selftest.
 pub(super) struct Scale {
-    twins: u32,
+    controls: u32,
     rounds: u32,
     secs: Duration,
-    /// Of equals.
+    /// Of A/A comparisons.
     tests: &'static [&'static str],
     /// Of what is slowed down.
     slowed: &'static [&'static str],
@@ -57,7 +57,7 @@ pub(super) struct Scale {
 }
 
 const QUICK: Scale = Scale {
-    twins: 4,
+    controls: 4,
     rounds: 6,
     secs: Duration::from_millis(300),
     tests: &["point-query", "range-covered-pk", "read-only-sum", "update-nonindex"],
@@ -68,7 +68,7 @@ const QUICK: Scale = Scale {
 };
 
 const FULL: Scale = Scale {
-    twins: 8,
+    controls: 8,
     rounds: 8,
     secs: Duration::from_millis(500),
     tests: &["reported"],
@@ -89,7 +89,7 @@ const FULL: Scale = Scale {
 
 /// One comparison of a selftest.
 pub(super) struct Part {
-    /// Its folder, and in progress.
+    /// The name of its folder, which progress shows.
     pub(super) title: String,
     pub(super) contender: Contender,
     pub(super) plan: Plan,
@@ -98,7 +98,7 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// What the lab does to the contenders.
+    /// The injections of the contenders.
     pub(super) fn injections(&self) -> Vec<Option<Injection>> {
         let injection = |one: &Option<Intervention>| match one {
             Some(Intervention::Injected(injection)) => Some(*injection),
@@ -107,7 +107,7 @@ impl Part {
         self.interventions.iter().map(injection).collect()
     }
 
-    /// The variant that it is about, if it is about one.
+    /// Its variant, if it has one.
     pub(super) fn variant(&self) -> Option<&'static Variant> {
         self.interventions.iter().find_map(|one| match one {
             Some(Intervention::Varied(variant)) => Some(*variant),
@@ -116,7 +116,7 @@ impl Part {
     }
 }
 
-/// Who takes part, and what is done to it.
+/// A contender, and what is done to it.
 type Side = (Contender, Option<Intervention>);
 
 fn labelled(contender: &Contender, label: String) -> Contender {
@@ -127,8 +127,8 @@ fn injected(contender: &Contender, label: &str, injection: Injection) -> Side {
     (labelled(contender, label.to_string()), Some(Intervention::Injected(injection)))
 }
 
-/// So many of the same.
-fn twins(contender: &Contender, count: u32) -> Vec<Side> {
+/// Several arms of the same build.
+fn controls(contender: &Contender, count: u32) -> Vec<Side> {
     (0..count).map(|number| (labelled(contender, format!("a{number}")), None)).collect()
 }
 
@@ -145,7 +145,7 @@ impl Arguments {
     pub(super) fn scale(&self) -> Scale {
         let scale = if self.quick { QUICK } else { FULL };
         Scale {
-            twins: self.twins.unwrap_or(scale.twins),
+            controls: self.controls.unwrap_or(scale.controls),
             rounds: self.rounds.unwrap_or(scale.rounds),
             secs: self.secs.map_or(scale.secs, |secs| secs.0),
             ..scale
@@ -164,15 +164,14 @@ impl Arguments {
         let mut parts = Vec::new();
         if self.wants(About::Equals) {
             let comparison = self.comparison(scale, Method::Slices, scale.tests, self.clients)?;
-            let sides = twins(contender, scale.twins);
+            let sides = controls(contender, scale.controls);
             parts.push(self.part("equals-by-slices", contender, sides, comparison)?);
         }
         let are_several = self.clients > 1;
         if are_several {
-            // One waits for another, or for a CPU, while an operation takes longer.
+            // Clients wait for each other, or for a CPU, if an operation takes longer.
             skipped.push(format!(
-                "{name}: slowdowns and limits, and settings whose cause is known, since what they must come \
-                 to is known for one client"
+                "{name}: slowdowns, limits and settings, since their effect is known for one client"
             ));
         } else if self.wants(About::Slowed) {
             parts.push(self.slowed(contender, scale, skipped)?);
@@ -192,7 +191,7 @@ impl Arguments {
         self.only.is_empty() || self.only.contains(&about)
     }
 
-    /// A build beside itself and limited, by whole runs.
+    /// A build against itself, as it is and limited, by whole runs.
     fn whole(
         &self,
         contender: &Contender,
@@ -210,7 +209,7 @@ impl Arguments {
             skipped.extend(obstacle.map(|why| format!("{}: {what}: {why}", contender.name())));
             may
         };
-        let mut sides = twins(contender, scale.twins.div_ceil(2).max(2));
+        let mut sides = controls(contender, scale.controls.div_ceil(2).max(2));
         let is_one = self.clients == 1;
         if is_one && limited("a CPU quota", QUOTA) {
             sides.push(injected(contender, "quota", QUOTA));
@@ -220,8 +219,8 @@ impl Arguments {
         if is_one && !self.quick && limited("limited writes", WRITES) {
             let mut durable = contender.clone();
             durable.settings.extend(durably(contender));
-            let base = (labelled(&durable, "a0".to_string()), None);
-            let sides = vec![base, injected(&durable, "writes", WRITES)];
+            let baseline = (labelled(&durable, "a0".to_string()), None);
+            let sides = vec![baseline, injected(&durable, "writes", WRITES)];
             let comparison = comparison(&["update-nonindex"])?;
             parts.push(self.part("writes-by-runs", &durable, sides, comparison)?);
         }
@@ -242,7 +241,7 @@ impl Arguments {
         let mut sides = vec![injected(contender, "carrier", CARRIER)];
         if contender.dbms.is_embedded() {
             let name = contender.name();
-            skipped.push(format!("{name}: a slower server, since it has none of its own"));
+            skipped.push(format!("{name}: a slower server, since it runs inside rqps"));
         } else {
             sides.extend(scale.server.iter().map(|&share| delay("server", share, share, 0.0)));
         }
@@ -262,10 +261,10 @@ impl Arguments {
         let clients = variant.clients;
         let mut comparison = self.comparison(scale, method, variant.tests, clients)?;
         (comparison.rounds, comparison.fewest_rounds) = (rounds, rounds);
-        // What one load differs from another by is little beside what a setting does.
+        // Loads differ by little, compared with the effect of a setting.
         comparison.loads = Some(1);
-        let [base, changed] = variant.sides(contender);
-        let sides = vec![(base, None), (changed, Some(Intervention::Varied(variant)))];
+        let [baseline, changed] = variant.sides(contender);
+        let sides = vec![(baseline, None), (changed, Some(Intervention::Varied(variant)))];
         self.part(&format!("{}-by-{method}", variant.name), contender, sides, comparison)
     }
 
@@ -301,7 +300,7 @@ impl Arguments {
         let secs = scale.secs(method);
         let names: Vec<String> = tests.iter().map(ToString::to_string).collect();
         let tests = select(&names, Sequence::Suite)?;
-        // Longer ranges than the table are in no table.
+        // Ranges that are longer than the table are left out.
         let fits = tests.iter().filter(|test| test.size as u64 <= self.rows.0);
         let microbenchmark = Microbenchmark {
             tables: 1,
@@ -312,14 +311,14 @@ impl Arguments {
             tests: fits.map(|test| test.short_name().to_string()).collect(),
             fair_writes: true,
             pause: Span(Duration::ZERO),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         };
         let mut comparison = Comparison::new(microbenchmark.into());
         comparison.method = method;
         (comparison.rounds, comparison.fewest_rounds) = (scale.rounds, scale.rounds);
         comparison.precision = PRECISION;
-        comparison.twin = false;
+        comparison.control = false;
         comparison.guards = !self.no_guards;
         Ok(comparison)
     }
@@ -350,7 +349,7 @@ mod tests {
         Arguments {
             quick: false,
             dbms: Vec::new(),
-            twins: None,
+            controls: None,
             rounds: None,
             secs: None,
             rows: Count(100_000),
@@ -370,12 +369,12 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_is_configured_as_its_base_but_for_what_it_is_about() {
+    fn a_variant_is_configured_as_its_baseline_but_for_what_it_is_about() {
         for part in BUILDS.iter().flat_map(|build| varied(build)) {
             let resolved =
                 |place: usize| rqps_dbms::resolved(&part.plan.contenders[place]).unwrap();
-            let (base, changed) = (resolved(0), resolved(1));
-            let differs = changed.iter().filter(|line| !base.contains(line));
+            let (baseline, changed) = (resolved(0), resolved(1));
+            let differs = changed.iter().filter(|line| !baseline.contains(line));
             let variant = part.variant().unwrap();
             let about = variant.changed.iter().map(|(name, value)| format!("{name} = {value}"));
             assert!(differs.eq(about.collect::<Vec<_>>().iter()), "{}", part.title);

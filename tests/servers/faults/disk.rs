@@ -155,7 +155,7 @@ fn a_full_disk_under_the_results_is_told_and_room_lets_it_go_on() {
     let full = ["No space left on device", "database or disk is full"];
     assert!(full.iter().any(|text| lines[0].contains(text)), "{}", lines[0]);
     let out = rqps.out().display().to_string();
-    let told = format!("left on the disk that is mounted at '{out}'; make room there");
+    let told = format!("free on the disk mounted at '{out}'). Make room there");
     assert!(lines[0].contains(&told) && lines[0].contains("--resume"), "{}", lines[0]);
     disk.grow("100m");
     let before = rqps.so_far();

@@ -40,7 +40,7 @@ fn resume_finishes(rqps: &Rqps, state: &str) -> Finished {
     after.assert_completes(&before);
     assert_eq!(after.step("qr100")["attempt"], 2);
     assert_eq!(after.step("qp100")["attempt"], 1);
-    assert!(ended.stdout.contains("begun again"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("repeated after"), "{}", ended.stdout);
     rqps.assert_nothing_is_left();
     ended
 }
@@ -78,7 +78,7 @@ fn a_killed_server_ends_the_step_with_its_log_and_the_rest_can_be_done() {
     let error = result.step("qr100")["error"].as_str().unwrap().to_string();
     assert!(error.contains("signal: 9"), "{error}");
     let ended = resume_finishes(&rqps, "failed");
-    assert!(ended.stdout.contains("begun again after it was cut short"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("repeated after 1 interruption"), "{}", ended.stdout);
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn one_interrupt_ends_in_an_orderly_way() {
     let running = in_qr100(&rqps);
     processes::signal(running.pid(), Signal::INT);
     let ended = running.finish().expect_code(130);
-    ended.says(&["its data stay in", "to go on with the rest: rqps ibench --resume --out"]);
+    ended.says(&["its data are kept in", "to resume: rqps ibench --resume --out"]);
     rqps.assert_no_server_is_left();
     resume_finishes(&rqps, "interrupted");
 }

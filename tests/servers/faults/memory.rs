@@ -62,7 +62,7 @@ fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be
     drop(shell.finish());
     ended.says(&[
         "error: p: point-query: ",
-        "for want of memory: its limit (--memory)",
+        "for lack of memory: its limit (--memory)",
         "terminated by signal 9: Killed",
         "--resume",
     ]);
@@ -82,13 +82,13 @@ fn a_comparison_tells_a_server_that_was_killed_for_want_of_memory() {
     let rqps = Rqps::new();
     let one = "postgres@17.6?shared_buffers=16MB";
     let arguments = format!(
-        "p={one} q={one} --workload micro:point-query --method runs --no-twin --memory 256M --rows 2K \
+        "p={one} q={one} --workload micro:point-query --method runs --no-control --memory 256M --rows 2K \
          --secs 10 --rounds 3 --no-guards"
     );
     let running = rqps.start("compare", &arguments);
     running.wait_for("round 1 of");
     // Before its clients are there a server recovers unnoticed.
-    while !running.heard().contains("for want of memory: its limit (--memory)") {
+    while !running.heard().contains("for lack of memory: its limit (--memory)") {
         drop(sort(&rqps, "-round").finish());
     }
     running.finish().says(&["terminated by signal 9: Killed"]);
@@ -115,11 +115,11 @@ fn who_is_up_together_stays_so_after_a_resume_with_less_memory() {
     }
     let rqps = Rqps::with_own_locks();
     let begin = "compare sqlite one=sqlite two=sqlite --workload micro:point-query --rows 2K --secs 0.5 \
-                 --rounds 3 --loads 1 --no-guards --no-twin";
+                 --rounds 3 --loads 1 --no-guards --no-control";
     let command = |arguments: &str, out: &str| {
         rqps.command(arguments.split_whitespace().chain(["--out", out]))
     };
-    let in_pairs = "so the base takes turns with one contender at a time";
+    let in_pairs = "measured in pairs with the baseline";
     let running = Running::start(command(begin, "before"));
     running.wait_for("round 2 of");
     processes::kill(running.pid());

@@ -84,7 +84,7 @@ fn the_insert_benchmark_is_killed_in_each_phase() {
         "checking l.i1",
         "l.i2 (4 of 5)",
         "maintenance and a pause",
-        "at rest after",
+        "quiesced after",
         "qr100 (5 of 5)",
         "checking qr100",
     ];
@@ -157,7 +157,7 @@ fn comparisons_are_killed_in_each_phase() {
     let _session = lock(&SESSION);
     for (arguments, phases, rounds) in COMPARISONS {
         let rqps = Rqps::with_own_locks();
-        let arguments = format!("{arguments} --rounds 3 --no-guards --no-twin");
+        let arguments = format!("{arguments} --rounds 3 --no-guards --no-control");
         let ended = killed_in_each(&rqps, "compare", &arguments, phases, |_| ());
         assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
         let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
@@ -188,7 +188,7 @@ fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
     let rqps = Rqps::with_own_locks();
     let arguments = "sqlite other=sqlite?cache_size=1000 third=sqlite?cache_size=1001 --method runs \
                      --workload micro:point-query --rows 2K --secs 1 --rounds 3 --loads 1 \
-                     --no-guards --no-twin";
+                     --no-guards --no-control";
     let running = rqps.start("compare", arguments);
     await_that("a run is kept", || !kept_runs(&rqps).is_empty());
     processes::kill(running.pid());
@@ -209,7 +209,7 @@ fn a_comparison_is_killed_while_a_server_is_profiled() {
     let _session = lock(&SESSION);
     let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 again=postgres@17.6 --workload micro:point-query --rows 2K \
-                     --secs 0.2 --rounds 3 --loads 1 --no-guards --no-twin --profile=point-query";
+                     --secs 0.2 --rounds 3 --loads 1 --no-guards --no-control --profile=point-query";
     let running = rqps.start("compare", arguments);
     running.wait_for("profiles: round 2 of 4");
     let pid = running.pid();
@@ -233,12 +233,12 @@ fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
     let rqps = Rqps::with_own_locks();
     let start = |out: &str| {
         let mut command = rqps.command(["selftest", "--quick", "--dbms", "sqlite", "--out", out]);
-        command.args(["--rows", "2K", "--secs", "0.1", "--rounds", "3", "--twins", "2"]);
+        command.args(["--rows", "2K", "--secs", "0.1", "--rounds", "3", "--controls", "2"]);
         command.arg("--no-guards");
         Running::start(command)
     };
     for (out, phase) in
-        [("first", "synthetic rounds first"), ("second", ": loading"), ("third", "(3 of 3)")]
+        [("first", "synthetic rounds come first"), ("second", ": loading"), ("third", "(3 of 3)")]
     {
         let running = start(out);
         running.wait_for(phase);

@@ -165,7 +165,7 @@ impl Soak {
         running.finish()
     }
 
-    /// Runs the matrix to its end, with some kills on the way. Answers what its sittings took at
+    /// Runs the matrix to its end, with some kills on the way. Answers what its sessions took at
     /// most.
     fn run(&mut self, rqps: &Rqps, file: &str) -> Most {
         self.tally.runs += 1;

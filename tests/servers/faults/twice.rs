@@ -18,7 +18,7 @@ fn of_several_that_begin_in_one_directory_one_works() {
         assert_eq!(worked.len(), 1, "round {round}");
         for other in refused {
             let other = other.expect_code(2);
-            let told = ["another rqps is at work in", "already holds a run", "is not empty"];
+            let told = ["another rqps is using", "already contains a run", "is not empty"];
             assert!(told.iter().any(|text| other.stderr.contains(text)), "{}", other.stderr);
         }
         let result = RunResult::of(&rqps.out());

@@ -111,8 +111,8 @@ fn a_database_of_that_name_with_anything_in_it_is_refused_untouched() {
             server.sql("", &["create database if not exists rqps", make]);
             let before = server.everything();
             let ended = rqps.micro(&format!("{url} {TINY}")).expect_code(2);
-            ended.says(&["database 'rqps' on 127.0.0.1", "was not made by rqps"]);
-            rqps.run(&format!("dbms clean {url}")).ok().says(&["nothing of rqps is on"]);
+            ended.says(&["database 'rqps' on 127.0.0.1", "was not created by rqps"]);
+            rqps.run(&format!("dbms clean {url}")).ok().says(&["rqps has left nothing in"]);
             assert_nothing_was_made(&rqps);
             assert_eq!(server.everything(), before, "{make}");
             server.sql("", &[remove]);
@@ -132,7 +132,7 @@ fn what_a_killed_run_left_keeps_nobody_out_and_what_others_made_there_stays() {
         running.wait_for("(2 of 2)");
         let second = rqps.path("second").display().to_string();
         let ended = rqps.run(&format!("micro --out {second} {url} {TINY}")).expect_code(2);
-        ended.says(&["another rqps works in database 'rqps'", "of 'guest'", "at work since 20"]);
+        ended.says(&["another rqps is using database 'rqps'", "of 'guest'", "at work since 20"]);
         processes::signal(running.pid(), Signal::KILL);
         drop(running);
         for (make, remove, name) in [
@@ -156,7 +156,7 @@ fn what_a_killed_run_left_keeps_nobody_out_and_what_others_made_there_stays() {
                 rqps.run(&format!("dbms clean {url}")).expect_code(2),
                 rqps.run(&format!("micro --out {second} {url} {TINY}")).expect_code(2),
             ] {
-                ended.says(&["holds what rqps did not make", name]);
+                ended.says(&["contains objects that rqps did not create", name]);
                 assert_eq!(server.everything(), made, "{make}");
             }
             server.sql("", &[remove]);
@@ -215,7 +215,7 @@ fn an_interrupted_run_says_where_its_data_are_and_can_be_cleaned() {
         processes::signal(running.pid(), Signal::INT);
         let ended = running.finish().expect_code(130);
         ended.says(&[
-            "its data stay in database 'rqps' on 127.0.0.1",
+            "its data are kept in database 'rqps' on 127.0.0.1",
             "rqps dbms clean 'mysql://guest@",
         ]);
         let cleaned = rqps.run(&format!("dbms clean {url}")).ok();

@@ -71,14 +71,14 @@ fn a_second_run_is_told_who_is_there_and_the_first_goes_on() {
     let ended = rqps.run(&format!("micro --out {out} {url} {TINY}"));
     let ended = ended.expect_code(2);
     ended.says(&[
-        "another rqps works in schema 'rqps' of database 'bench'",
+        "another rqps is using schema 'rqps' of database 'bench'",
         "of 'guest'",
         "since 20",
         // By another name than measured sessions, whose end counters are waited for.
         "rqps control",
     ]);
     assert!(!second.exists());
-    rqps.run(&format!("dbms clean {url}")).expect_code(2).says(&["another rqps works in"]);
+    rqps.run(&format!("dbms clean {url}")).expect_code(2).says(&["another rqps is using"]);
     first.finish().ok();
     assert_eq!(server.everything(), before);
 }
@@ -116,7 +116,7 @@ fn a_pool_of_transactions_or_statements_is_refused_before_anything_is_made() {
         let pooler = Pooler::before(&server, &format!("pool_mode = {mode}"));
         let url = server.url_at(pooler.port, "guest", "bench");
         let ended = micro(&rqps, &url).expect_code(2);
-        ended.says(&["a pooler lies between", "pool_mode = session"]);
+        ended.says(&["a pooler is in between", "pool_mode = session"]);
         assert_nothing_was_made(&rqps);
         drop(pooler);
         assert_eq!(server.everything(), before, "{mode}");
@@ -157,14 +157,14 @@ fn what_somebody_made_beside_rqps_s_tables_is_named_and_stays() {
         let made = server.everything();
         let _ = fs::remove_dir_all(rqps.out());
         for ended in [rqps.run(&format!("dbms clean {url}")), micro(&rqps, &url)] {
-            ended.says(&["holds what rqps did not make", name]);
+            ended.says(&["contains objects that rqps did not create", name]);
             assert_eq!(server.everything(), made, "{make}");
         }
         server.sql("bench", &[remove]);
     }
-    rqps.run(&format!("dbms clean {url}")).ok().says(&["removed schema 'rqps'", "made at 20"]);
+    rqps.run(&format!("dbms clean {url}")).ok().says(&["removed schema 'rqps'", "created at 20"]);
     assert_eq!(server.everything(), before);
-    rqps.run(&format!("dbms clean {url}")).ok().says(&["nothing of rqps is on"]);
+    rqps.run(&format!("dbms clean {url}")).ok().says(&["rqps has left nothing in"]);
 }
 
 #[test]
@@ -179,8 +179,8 @@ fn a_schema_of_that_name_that_rqps_did_not_make_is_refused_untouched() {
     let url = server.url("guest", "bench");
     micro(&rqps, &url)
         .expect_code(2)
-        .says(&["schema 'rqps' of database 'bench'", "was not made by rqps"]);
-    rqps.run(&format!("dbms clean {url}")).ok().says(&["nothing of rqps is on"]);
+        .says(&["schema 'rqps' of database 'bench'", "was not created by rqps"]);
+    rqps.run(&format!("dbms clean {url}")).ok().says(&["rqps has left nothing in"]);
     assert_nothing_was_made(&rqps);
     assert_eq!(server.everything(), before);
 }
@@ -199,7 +199,7 @@ fn what_a_killed_run_left_keeps_nobody_out() {
     assert_eq!(server.everything(), before);
     // The other run has taken the place of the first one's data.
     let ended = rqps.micro("--resume").expect_code(3);
-    ended.says(&["the data of this run are not in schema 'rqps'", "it has been removed"]);
+    ended.says(&["the data of this run are no longer in schema 'rqps'", "they were removed"]);
     assert_eq!(server.everything(), before);
 }
 
@@ -212,7 +212,7 @@ fn an_interrupted_run_says_where_its_data_are_and_goes_on() {
     processes::signal(running.pid(), Signal::INT);
     let ended = running.finish().expect_code(130);
     ended.says(&[
-        "its data stay in schema 'rqps' of database 'bench' on 127.0.0.1",
+        "its data are kept in schema 'rqps' of database 'bench' on 127.0.0.1",
         "rqps dbms clean 'postgres://guest@127.0.0.1",
         "--resume",
     ]);

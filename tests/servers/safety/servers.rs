@@ -240,7 +240,7 @@ fn data_are_made_only_where_nothing_is_and_a_mounted_disk_will_do() {
     fs::create_dir(rqps.path("full")).unwrap();
     fs::write(rqps.path("full/thesis"), "").unwrap();
     let refused = rqps.run(&format!("dbms start {build} --data {}", path("full")));
-    refused.refuses(2, &["is not empty and holds no data of postgres"]);
+    refused.refuses(2, &["is not empty and contains no postgres data"]);
     assert_eq!(entries(&rqps.path("full")), ["thesis"]);
 
     symlink(rqps.path("x"), rqps.path("link")).unwrap();
@@ -288,8 +288,10 @@ fn a_closed_umask_does_no_harm_and_a_closed_folder_is_named() {
     fs::set_permissions(&closed, Permissions::from_mode(0o700)).unwrap();
     let script = format!("export RQPS_HOME='{}'", closed.display());
     let ended = under(&script, &["dbms", "start", "postgres@17.6"]);
-    ended
-        .refuses(2, &["user 'nobody', as which servers run, cannot enter", "closed'", "chmod o+x"]);
+    ended.refuses(
+        2,
+        &["user 'nobody', which runs the servers, cannot enter", "closed'", "chmod o+x"],
+    );
 
     let ended = under("ulimit -n 24", &["dbms", "start", "mysql@8.0.33"]);
     assert!(ended.status.code() != Some(0));
@@ -337,7 +339,7 @@ fn a_store_that_another_user_can_change_is_refused() {
     chown(&theirs, Some(STRANGER), Some(STRANGER)).unwrap();
     let mut command = rqps.command(["dbms", "start", "postgres@17.6"]);
     command.env("RQPS_HOME", theirs.join("rqps"));
-    Running::start(command).finish().refuses(2, &["no safe place", "belongs to user 65533"]);
+    Running::start(command).finish().refuses(2, &["not a safe place", "belongs to user 65533"]);
     assert_eq!(entries(&theirs), [""; 0]);
 }
 

@@ -121,7 +121,7 @@ fn a_build_with_another_hash_than_before_is_refused() {
     registry.has("second");
     let texts = [
         "17.99.0-beta.1 has another hash than when it was fetched here before: sha256:",
-        "then 'rqps dbms fetch --accept-new-hash postgres@npm-17.99' takes it",
+        "to accept it: 'rqps dbms fetch --accept-new-hash postgres@npm-17.99'",
     ];
     registry.run("dbms fetch postgres@npm-17.99:stock").expect_code(3).says(&texts);
     let second = registry.run("dbms fetch --accept-new-hash postgres@npm-17.99:stock").ok();
@@ -188,7 +188,7 @@ fn npm_and_maven_obey_no_files_that_others_left() {
     };
     for source in ["npm", "maven"] {
         let unknown = run(&format!("dbms fetch postgres@{source}-17.66"));
-        let answer = "postgres 17.66 is not to be had: did you mean '17.6'?";
+        let answer = "postgres 17.66 is not available: did you mean '17.6'?";
         unknown.expect_code(2).says(&[answer]);
         assert!(!marker.exists(), "{source} obeyed what another user left");
     }
@@ -209,8 +209,8 @@ fn a_client_that_others_may_change_is_not_run() {
     chown(&npm, Some(OTHER), Some(OTHER)).unwrap();
     let mut command = rqps.command(["dbms", "fetch", "postgres@npm-17.6:stock"]);
     command.env("PATH", format!("{}:/usr/bin:/bin", folder.display()));
-    let place = format!("'{0}' is not run: '{0}' belongs to user {OTHER}", npm.display());
-    Running::start(command).finish().expect_code(2).says(&[&place, "take its folder off PATH"]);
+    let place = format!("rqps does not run '{0}': '{0}' belongs to user {OTHER}", npm.display());
+    Running::start(command).finish().expect_code(2).says(&[&place, "remove its folder from PATH"]);
     assert!(!marker.exists());
 }
 

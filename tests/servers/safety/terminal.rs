@@ -46,7 +46,7 @@ fn a_label_with_control_characters_is_refused_with_the_character() {
     let rqps = Rqps::new();
     for (contender, named) in [("a\x1b=sqlite", r"\u{1b}"), ("sqlite?cache_size=\n1", r"\n")] {
         let ended = Running::start(rqps.command(["micro", contender])).finish();
-        ended.refuses(2, &["holds the character", named, "leave it away"]);
+        ended.refuses(2, &["contains the character", named, "Drop it"]);
     }
 }
 

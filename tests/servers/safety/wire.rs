@@ -136,9 +136,9 @@ fn a_password_is_not_sent_in_clear_text_to_whoever_asks_for_it() {
         stream.write_all(&authentication(3, b""))
     });
     let error = fake.refuses(&fake.postgres("sslmode=disable"));
-    assert!(error.contains("not encrypted: add sslmode=verify-full"), "{error}");
+    assert!(error.contains("not encrypted. Add sslmode=verify-full"), "{error}");
     let error = fake.refuses(&fake.postgres("sslmode=disable&require_auth=scram-sha-256"));
-    assert!(error.contains("asks for password, and require_auth allows only"), "{error}");
+    assert!(error.contains("asks for password, but require_auth allows only"), "{error}");
 
     let fake = Fake::play(|stream| stream.write_all(&greeting("mysql_clear_password", false)));
     let error = fake.refuses(&fake.mysql(""));
@@ -199,7 +199,7 @@ fn a_server_that_does_not_prove_itself_is_left() {
         stream.write_all(&welcome())
     });
     let error = fake.refuses(&fake.postgres("sslmode=disable&require_auth=scram-sha-256"));
-    assert!(error.contains("asks for nothing, and require_auth allows only"), "{error}");
+    assert!(error.contains("asks for nothing, but require_auth allows only"), "{error}");
     fake.postgres("sslmode=disable").connect().unwrap();
 }
 

@@ -1,23 +1,23 @@
-//! The time of an operation, and where a change of it comes from.
+//! The time of an operation, and the parts of its change.
 
 use super::evidence::{Evidence, Part};
 use super::words::micros;
 
-/// One bar of the waterfall from the base's time to the contender's.
+/// One bar of the waterfall from the baseline's time to the contender's.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
-    /// None: what no part accounts for.
+    /// None: the rest that no part accounts for.
     pub part: Option<Part>,
-    /// Microseconds per operation, contender minus base.
+    /// Microseconds per operation, contender minus baseline.
     pub change: f64,
-    /// Of 95 %, from low to high; none from too few rounds, and of what no part accounts for.
+    /// 95 %, from low to high; none with too few rounds, and for the rest.
     pub interval: Option<(f64, f64)>,
-    /// The interval of the change excludes 0; never of what no part accounts for.
+    /// The interval of the change excludes 0; never for the rest.
     pub is_sure: bool,
 }
 
-/// Bars of the parts that were measured, and one for what they leave: they add up to the change of
-/// the time per operation.
+/// A bar for each part that was measured, and one for the rest: they add up to the change of the
+/// time per operation.
 pub fn budget(evidence: &Evidence) -> Vec<Bar> {
     let bar = |part: &Part| {
         let change = evidence.parts.get(part)?.change;
@@ -35,7 +35,7 @@ pub fn budget(evidence: &Evidence) -> Vec<Bar> {
 pub fn budget_text(evidence: &Evidence) -> String {
     let part = |bar: &Bar| {
         let name = bar.part.map_or("unaccounted", Part::name);
-        // What rounds to nothing needs no sign.
+        // A value that rounds to zero needs no sign.
         if bar.change.abs() < 0.05 {
             format!("0 {name}")
         } else {

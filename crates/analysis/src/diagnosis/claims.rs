@@ -1,4 +1,4 @@
-//! What rules look for and what they say of it.
+//! What each rule looks for, and its claim.
 
 use rqps_observe::Meaning;
 use rqps_plan::Class;
@@ -9,43 +9,43 @@ use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
 
-/// The part of the added time that CPU must be for a longer code path to be more than a hint.
+/// CPU must be at least this part of the added time for a longer code path to be more than a hint.
 const MAIN_SHARE: f64 = 0.7;
-/// Waiting of less than this part of the added time is next to nothing.
+/// Waiting below this part of the added time is negligible.
 const NOTICED: f64 = 0.1;
-/// Foreign CPU above this, in percent of all CPUs, spoils a test.
-const FOREIGN_CPU_PERCENT: f64 = 5.0;
-/// Dips follow checkpoints if their periods differ by no more than this.
+/// CPU of other processes above this, in percent of all CPUs, spoils a test.
+const OTHER_CPU_PERCENT: f64 = 5.0;
+/// Dips follow checkpoints if their periods differ by no more than this share.
 const SAME_PERIOD: f64 = 0.25;
-/// Dips go with garbage collection if they follow it by no more than so many seconds.
+/// Dips belong to garbage collection if they follow it within this many seconds.
 const LAG: f64 = 5.0;
-/// The part of the added time that a wait must be to be its cause, and CPU to be a hint of one.
+/// A wait must be at least this part of the added time to be its cause, CPU to be a hint of one.
 pub(super) const HALF: f64 = 0.5;
-/// CPU of a statement that has grown by this has exploded.
+/// The CPU of a statement has exploded if it has grown by this factor.
 pub(super) const EXPLODES: f64 = 2.0;
-/// So many functions are named that cost more.
+/// How many functions that cost more are named.
 const NAMED: usize = 3;
-/// What functions and settings of compression and checksums have in their names.
+/// Parts of the names of functions and settings for compression and checksums.
 pub(super) const COMPRESSION: [&str; 7] =
     ["compress", "zstd", "lz4", "pglz", "deflate", "crc", "checksum"];
 
-/// What else may be why. A label is for intervals and guards to give: nothing is taken back here.
+/// Another possible cause. Intervals and guards decide the label, and nothing here changes it.
 pub(super) fn environment(view: &View) -> Option<Claim> {
     let Evidence { environment: seen, .. } = view.evidence;
     let pressed = !seen.is_shared
         && all(&[view.up(metric::INVOLUNTARY), view.up(metric::RUN_QUEUE)]) == Some(true)
         && !presses_itself(view);
-    let (reason, share, numbers) = if foreign(view) == Some(true) {
-        let percent = seen.foreign_cpu_percent?;
-        let reason = format!("other programs used {percent:.0} % of the CPUs");
-        (reason, None, vec![Number::plain("CPUs used by other programs", "%", percent)])
-    } else if seen.canary_moved == Some(true) {
-        let reason = "a fixed piece of work was slower, too, by half of it or more".to_string();
-        (reason, None, Vec::new())
+    let (reason, share, numbers) = if is_busy(view) == Some(true) {
+        let percent = seen.other_cpu_percent?;
+        let reason = format!("other processes used {percent:.0} % of the CPUs");
+        (reason, None, vec![Number::plain("CPU of other processes", "%", percent)])
+    } else if seen.reference_loop_moved == Some(true) {
+        let reason = "the reference loop was slower, too, by at least half of the change";
+        (reason.to_string(), None, Vec::new())
     } else if pressed {
         let [off, wait] = [view.change(metric::INVOLUNTARY)?, view.change(metric::RUN_QUEUE)?];
         let reason = format!(
-            "the server was put off its CPUs ({}) and waited for them ({})",
+            "the server was preempted ({}) and waited for a CPU ({}) more",
             change(off.log.value),
             change(wait.log.value)
         );
@@ -55,37 +55,38 @@ pub(super) fn environment(view: &View) -> Option<Claim> {
     } else {
         return None;
     };
-    let text = format!("The machine may be why: {reason}; measure again when it is quiet");
+    let text = format!("Possible cause: {reason}. Re-run when idle");
     Some(Claim { text, share, numbers, ..Claim::default() })
 }
 
-/// A server whose own threads have more to do, or more to write, puts them off its CPUs itself.
+/// A server whose own threads have more to compute or to write preempts them itself.
 fn presses_itself(view: &View) -> bool {
     let growth = |name: &str| Some(view.change(name)?.log.times(view.sign).value);
-    let Some(put_off) = growth(metric::INVOLUNTARY) else { return false };
+    let Some(preempted) = growth(metric::INVOLUNTARY) else { return false };
     let work = [metric::USER_CPU, metric::WRITE_BYTES].into_iter().filter_map(growth);
-    work.fold(0.0, f64::max) >= HALF * put_off
+    work.fold(0.0, f64::max) >= HALF * preempted
 }
 
-pub(super) fn foreign(view: &View) -> Option<bool> {
-    let percent = view.evidence.environment.foreign_cpu_percent;
-    percent.map(|percent| percent > FOREIGN_CPU_PERCENT)
+/// Other processes used more CPU than a test allows.
+pub(super) fn is_busy(view: &View) -> Option<bool> {
+    let percent = view.evidence.environment.other_cpu_percent;
+    percent.map(|percent| percent > OTHER_CPU_PERCENT)
 }
 
 pub(super) fn moved(view: &View) -> Option<bool> {
     let seen = view.evidence.environment;
-    any(&[seen.canary_moved, seen.twin_moved])
+    any(&[seen.reference_loop_moved, seen.control_moved])
 }
 
 pub(super) fn nothing_moved(view: &View) -> Option<bool> {
     moved(view).map(|moved| !moved)
 }
 
-/// By design where they take turns within milliseconds, as far as the twin does not differ; else
-/// the canary tells.
+/// Where arms take turns within milliseconds, the machine is the same by design unless the A/A
+/// control differs. Otherwise the reference loop decides.
 pub(super) fn same_machine(view: &View) -> Option<bool> {
     let seen = view.evidence.environment;
-    let moved = if seen.is_shared { seen.twin_moved } else { seen.canary_moved };
+    let moved = if seen.is_shared { seen.control_moved } else { seen.reference_loop_moved };
     moved.map(|moved| !moved)
 }
 
@@ -96,7 +97,7 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     };
     let more = measured.change.times(view.sign);
     let part = view.share_of(more.value)?;
-    // What is known by user and system is sampled: its noise is looked at in the twin.
+    // The kernel samples user and system CPU: its noise is that of the A/A control.
     let noisy = view.evidence.cpu.is_none() && view.up(metric::USER_CPU) == Some(false);
     let in_system = view.part(Part::ServerSystem).is_some_and(|system| {
         let is_most = view.share_of(system.value).is_some_and(|part| part >= HALF);
@@ -122,7 +123,7 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     Some(Claim {
         share: Some(part),
         text: format!(
-            "{}: {} of {what} CPU per operation explain {} of it{growths}",
+            "{}: {} of {what} CPU per operation explains {} of the change{growths}",
             view.rate(),
             micros_interval(&measured.change),
             share(part),
@@ -132,8 +133,8 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
     })
 }
 
-/// Voluntary switches are as many as before, or next to no time is in them: what a server does by
-/// the second, it does more often for each operation of the slower one.
+/// Voluntary switches are unchanged, or hardly any time is in them: work that a server does once a
+/// second is more for each operation of the slower arm.
 pub(super) fn waits_little(view: &View) -> Option<bool> {
     let is_noticed = at_least(view.share(Part::Rest), NOTICED);
     any(&[view.flat(metric::VOLUNTARY), is_noticed.map(|is| !is)])
@@ -146,8 +147,8 @@ pub(super) fn contention(view: &View) -> Option<Claim> {
     Some(Claim {
         share: Some(part),
         text: format!(
-            "{}: waiting for locks or latches explains {} of it; voluntary switches per operation \
-             change by {}",
+            "{}: waiting for locks or latches explains {} of the change; voluntary switches per \
+             operation change by {}",
             view.rate(),
             share(part),
             interval(&waits)
@@ -169,7 +170,7 @@ pub(super) fn row_contention(view: &View) -> Option<Claim> {
     Some(Claim {
         share: part,
         text: format!(
-            "{}: all clients want the same rows, and waiting explains {} of it{}",
+            "{}: all clients access the same rows, and waiting explains {} of the change{}",
             view.rate(),
             share(part?),
             told.unwrap_or_default()
@@ -179,31 +180,32 @@ pub(super) fn row_contention(view: &View) -> Option<Claim> {
     })
 }
 
-/// A database that is this much larger, or less, does not read more for that (a logarithm).
+/// A database that has grown by less than this (a logarithm) does not read more for that.
 const RESIZED: f64 = 0.05;
 
 pub(super) fn reads(view: &View) -> Option<Claim> {
     let (what, more) =
         more_of(view, &[(metric::READ_BYTES, "KiB read"), (metric::READS, "reads")])?;
-    // Whoever has no filters spares no reads by them, either.
+    // A DBMS without filters avoids no reads with them, either.
     let has_filters = |(_, change): &(&str, Change)| view.amounts(*change).0 > 0.0;
     let filters = view.engine(engine::BLOOM).filter(has_filters);
     let filters = filters.filter(|_| view.engine_down(engine::BLOOM) == Some(true));
     let reason = if let Some((name, _)) = filters {
-        format!(": filters spare fewer reads ({name})")
+        format!(". Filters avoid fewer reads ({name})")
     } else {
         match view.change(metric::DATABASE) {
             Some(Change { log, .. }) if log.value.abs() < RESIZED => {
-                ": the database is as large as before, so look at the cache and the plan".into()
+                ". The database has the same size: check the cache and the query plan".into()
             }
             Some(size) if view.is_up(size) => {
-                format!(": the database has another size, {}", change(size.log.value))
+                format!(". The size of the database changes by {}", change(size.log.value))
             }
             _ => String::new(),
         }
     };
     let part = view.sure_share(Part::BlockIo);
-    let wait = part.map(|part| format!("; waiting for them explains {}", share(part)));
+    let wait =
+        part.map(|part| format!(". Waiting for reads explains {} of the change", share(part)));
     let size = view.change(metric::DATABASE);
     let size = size.map(|size| Number::ratio("size of the database", &size.log));
     let numbers = [Number::ratio(what, &more.log)].into_iter().chain(size);
@@ -220,40 +222,40 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
     })
 }
 
-/// With a tenth more to read or write an operation takes at most a tenth longer for it.
+/// An operation with a tenth more to read or write takes at most a tenth longer for that.
 fn is_too_little(view: &View, more: Change) -> bool {
     more.log.value.abs() < HALF * view.evidence.theta.value.abs()
 }
 
-/// No more is written in a second than before, and nobody waits for it: what a server writes by the
-/// second, it writes more of for each operation of the slower one.
+/// No more is written in a second than before, and no operation waits for it: writes at a constant
+/// rate are more for each operation of the slower arm.
 fn is_by_the_second(view: &View, more: Change) -> bool {
     let waits = [Part::Rest, Part::BlockIo].map(|part| at_least(view.share(part), HALF));
     more.log.value.abs() <= view.evidence.theta.value.abs() && any(&waits) != Some(true)
 }
 
-/// The first of the metrics of which there is more.
+/// The first of the metrics that has grown.
 fn more_of(view: &View, metrics: &[(&str, &'static str)]) -> Option<(&'static str, Change)> {
     let up = |name: &str| view.change(name).filter(|change| view.is_up(*change));
     metrics.iter().find_map(|(name, what)| Some((*what, up(name)?)))
 }
 
-/// Of the operations of the dearer side so many wait for a read at least, where reads are its way
-/// to work.
+/// If statements depend on reads, at least this share of the costlier arm's operations waits for
+/// one.
 const READS_OFTEN: f64 = 0.1;
 
-/// Statements of the dearer side read from the disk, what those of the other hardly did. To read
-/// takes CPU, too, and to find a place for what was read.
+/// Statements of the costlier arm read from the disk, and those of the other hardly did. Reading
+/// takes CPU, too, and so does finding a place for what was read.
 fn begins_to_read(view: &View) -> Option<bool> {
     let reads = view.change(metric::READS)?;
-    let (dearer, other) = view.amounts(reads);
-    let multiplied = dearer >= EXPLODES * other && dearer >= READS_OFTEN;
-    // A fraction of a read is no growth by its logarithm yet; its bytes are.
+    let (costlier, other) = view.amounts(reads);
+    let multiplied = costlier >= EXPLODES * other && costlier >= READS_OFTEN;
+    // A fraction of a read is not yet a growth by its logarithm, but its bytes are.
     let is_sure = any(&[Some(view.is_up(reads)), view.up(metric::READ_BYTES)]);
     Some(is_sure == Some(true) && multiplied && waits_for_reads(view) == Some(true))
 }
 
-/// About once for each read that was added the server gave up its CPU.
+/// The server gave up its CPU about once for each added read.
 pub(super) fn waits_for_reads(view: &View) -> Option<bool> {
     let added = |name: &str| Some(view.added_amount(view.change(name)?));
     Some(added(metric::VOLUNTARY)? >= HALF * added(metric::READS)?)
@@ -261,16 +263,15 @@ pub(super) fn waits_for_reads(view: &View) -> Option<bool> {
 
 /// What a DBMS writes, by its counters.
 pub(super) const WRITTEN: [(&[Meaning], &str); 4] = [
-    (engine::LOG_BYTES, "the log: look at full page images, compression, size of records"),
-    (engine::PAGES, "pages: look at checkpoints and at random changes of secondary indexes"),
+    (engine::LOG_BYTES, "the log: check full-page images, compression and record size"),
+    (engine::PAGES, "pages: check checkpoints and random changes of secondary indexes"),
     (engine::COMPACTION, "compaction"),
     (engine::DOUBLE_WRITES, "pages that are written twice"),
 ];
 
-/// Whether a kind of writes is behind a growth of all. What is counted in bytes must be half of
-/// what was added. Of pages it is not known how many bytes they are: a sum grows by no more than
-/// that of its parts that grows most, so pages that grow by less than half as much are not what it
-/// is about.
+/// Whether one kind of writes explains the growth of all. A kind counted in bytes must be half of
+/// the added bytes. Page counters do not say how many bytes a page has, but a sum grows by no more
+/// than its fastest growing part: pages that grow by less than half as much do not explain it.
 pub(super) fn is_behind(view: &View, meanings: &[Meaning], all: Change) -> Option<bool> {
     let (_, kind) = view.engine(meanings)?;
     let (added, of) = match [engine::LOG_BYTES, engine::COMPACTION].contains(&meanings) {
@@ -284,15 +285,17 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
     let (what, more) = more_of(view, &[(metric::WRITE_BYTES, "KiB written")])?;
     let behind = WRITTEN.map(|(meanings, _)| is_behind(view, meanings, more));
     let kind = WRITTEN.iter().zip(behind).find(|(_, behind)| *behind == Some(true));
-    // The last two are counted by one engine each. A log that is synced more often has its last
-    // block written more often, which are no bytes of records.
+    // One engine each counts the last two. A log that is synced more often writes its last block
+    // more often, and these bytes are not records.
     let other = behind[..2] == [Some(false); 2]
         && !behind[2..].contains(&Some(true))
         && view.engine_up(engine::LOG_FLUSHES) != Some(true);
     let kind = match kind {
-        Some(((_, kind), _)) => format!("; it is {kind}"),
+        Some(((_, kind), _)) => format!(". The difference is in {kind}"),
         None if other => {
-            "; it is neither log nor pages: look at double writes and temporary files".to_string()
+            ". The difference is in neither the log nor pages: check double writes and \
+                          temporary files"
+                .to_string()
         }
         None => String::new(),
     };
@@ -301,7 +304,7 @@ pub(super) fn writes(view: &View) -> Option<Claim> {
     Some(Claim {
         text: format!("{}: {what} per operation change by {}{kind}", view.rate(), interval(&more)),
         numbers: [Number::ratio(what, &more.log)].into_iter().chain(counted).collect(),
-        // What statements that only read leave to write is little, however often it is the other's.
+        // Statements that only read leave little to write, however large the ratio is.
         is_partial: is_too_little(view, more)
             || is_by_the_second(view, more)
             || !view.class().writes(),
@@ -325,7 +328,7 @@ pub(super) fn checkpoints(view: &View) -> Option<Claim> {
     ];
     (!signs.is_empty()).then(|| Claim {
         text: format!(
-            "{}: checkpoints ({}); {what} per operation change by {}: the log may be too small",
+            "{}: checkpoints ({}); {what} per operation change by {}. The log may be too small",
             view.rate(),
             signs.join(", "),
             interval(&more)
@@ -341,13 +344,13 @@ pub(super) fn dips_with_checkpoints(view: &View) -> Option<bool> {
     Some(dips.period.is_some_and(|period| (period / interval - 1.0).abs() <= SAME_PERIOD))
 }
 
-/// More user CPU in writes, and a function of compression that costs more. Without a profile a
-/// setting that differs is no more than the pattern: with another release a hundred of them do.
+/// More user CPU in writes, and a compression function that costs more. Without a profile, a
+/// setting that differs is only the pattern: a hundred of them differ between releases.
 pub(super) fn compression(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let written = view.change(metric::WRITE_BYTES)?;
     let growth = growth_of(view, &COMPRESSION).map(|frame| format!("`{frame}` has changed"));
-    let setting = setting_of(view, &COMPRESSION).map(|name| format!("{name} differs"));
+    let setting = setting_of(view, &COMPRESSION).map(|name| format!("setting {name} differs"));
     let is_partial = growth.is_none();
     let signs: Vec<String> = [growth, setting].into_iter().flatten().collect();
     (view.class().writes() && !signs.is_empty()).then(|| Claim {
@@ -367,7 +370,7 @@ pub(super) fn compression(view: &View) -> Option<Claim> {
     })
 }
 
-/// Written amounts fall by at least half of what CPU rises.
+/// The written amount falls by at least half as much as CPU rises.
 pub(super) fn pays_off(view: &View) -> Option<bool> {
     let user = view.change(metric::USER_CPU)?.log.times(view.sign);
     let less = view.change(metric::WRITE_BYTES)?.log.times(-view.sign);
@@ -396,8 +399,8 @@ pub(super) fn garbage(view: &View) -> Option<Claim> {
     let lag_after = dips.collector_lag.map(|lag| Number::plain("from collection to dip", "s", lag));
     Some(Claim {
         text: format!(
-            "{}: stalls change by {}{}: the state of old row versions rather than code; decide \
-             only on restored snapshots",
+            "{}: stalls change by {}{}. The cause is old row versions rather than code: decide on \
+             restored snapshots only",
             view.rate(),
             change(stalls.value),
             lag.unwrap_or_default()
@@ -419,20 +422,21 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let exploded = user.log.times(view.sign).value >= EXPLODES.ln();
     let mut numbers = vec![Number::ratio("user CPU", &user.log)];
-    let who = match view.planning().filter(|planning| is_slowed_planning(*planning)) {
+    let scanner = match view.planning().filter(|planning| is_slowed_planning(*planning)) {
         Some(Planning { before, after }) => {
             numbers.push(Number::plain("planning on a fresh table", "us taken", before));
-            numbers.push(Number::plain("planning in the end", "us taken", after));
+            numbers.push(Number::plain("planning at the end", "us taken", after));
             format!(
-                "planning one takes {after:.0} us in the end and {before:.0} us on a fresh table: the planner walks"
+                "Planning takes {after:.0} us at the end and {before:.0} us on a fresh table: the \
+                 planner scans"
             )
         }
-        None => "statements walk".to_string(),
+        None => "Statements scan".to_string(),
     };
     (view.class() == Class::DeleteOldest && exploded).then(|| Claim {
         share: view.sure_share(Part::ServerUser),
         text: format!(
-            "{}: user CPU per delete changes by {}: {who} over dead index entries",
+            "{}: user CPU per delete changes by {}. {scanner} dead index entries",
             view.rate(),
             interval(&user)
         ),
@@ -441,8 +445,8 @@ pub(super) fn dead_entries(view: &View) -> Option<Claim> {
     })
 }
 
-/// A planner that looks for the least key among what was deleted takes the longer the more there is
-/// of it (`get_actual_variable_range` of Postgres).
+/// A planner that searches for the least key among deleted rows takes longer the more of them there
+/// are (`get_actual_variable_range` of Postgres).
 pub(super) fn is_slowed_planning(planning: Planning) -> bool {
     planning.after >= EXPLODES * planning.before
 }
@@ -452,7 +456,7 @@ pub(super) fn plan_changed(view: &View) -> Option<bool> {
 }
 
 /// The server does other work for an operation: its CPU is half of the change, or it reads more.
-pub(super) fn works_otherwise(view: &View) -> Option<bool> {
+pub(super) fn works_differently(view: &View) -> Option<bool> {
     any(&[Some(code_path(view).is_some()), view.up(metric::READ_BYTES)])
 }
 
@@ -464,8 +468,8 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
     let buffers = buffers.map(|(name, buffers)| Number::ratio(name, &buffers.log));
     Some(Claim {
         text: format!(
-            "{}: the plan has changed: {} -> {}{}; EXPLAIN ANALYZE on data that are kept tells \
-             what it touches",
+            "{}: the query plan has changed: {} -> {}{}. EXPLAIN ANALYZE on the kept data shows \
+             what it reads",
             view.rate(),
             plans.base,
             plans.contender,
@@ -476,26 +480,27 @@ pub(super) fn plan(view: &View) -> Option<Claim> {
     })
 }
 
-/// A commit that begins to wait for a flush takes about one more per operation.
+/// A commit that begins to wait for a flush makes about one more per operation.
 const BEGINS: f64 = 0.5;
 
-/// Waiting that is most of the added time, and syncs that explain it: by the time that the device
-/// took for them, or where that is short beside the writes that they wait for, by how many there
-/// are. Where operations begin to flush, what they also do in the kernel counts with the waiting,
-/// and so do waits for a CPU: it is threads of the server's own that write and flush for the one
-/// that commits, and wake it.
+/// Waiting that is most of the added time, and syncs that explain it. They do so by the time that
+/// the device took for them or, if that is short beside the writes that they wait for, by their
+/// number. If operations begin to flush, their kernel time and their waits for a CPU count as
+/// waiting: the server's own threads write and flush for the committing one, and wake it.
 pub(super) fn commit(view: &View) -> Option<Claim> {
     let waiting = view.sure_share(Part::Rest).unwrap_or(0.0);
     let is_longer = |sync: &Cost| sync.change.times(view.sign).is_above(0.0);
     let timed = view.evidence.sync.filter(is_longer).filter(|_| waiting >= HALF).and_then(|sync| {
         let part = view.share_of(sync.change.value * view.sign)?;
         let time = micros_interval(&sync.change);
-        let text =
-            format!("{time} of waiting for syncs per operation explain {} of it", share(part));
+        let text = format!(
+            "{time} of waiting for syncs per operation explains {} of the change",
+            share(part)
+        );
         Some((part, text, Number::micros("waiting for syncs", &sync.change)))
     });
     let counted = || {
-        // Pages are flushed, too, so it is the log where the DBMS counts how often it syncs that.
+        // Pages are flushed, too. If the DBMS counts log syncs, these must have grown.
         if view.engine_up(engine::LOG_FLUSHES) == Some(false) {
             return None;
         }
@@ -505,16 +510,16 @@ pub(super) fn commit(view: &View) -> Option<Claim> {
             true => {
                 let parts = [Part::Rest, Part::ServerSystem, Part::RunQueue];
                 let parts = parts.iter().filter_map(|part| view.share(*part));
-                ("waiting, for a CPU as well, and system CPU explain", parts.sum())
+                ("waiting (also for a CPU) and system CPU explain", parts.sum())
             }
             false => ("waiting explains", waiting),
         };
         let text = format!(
-            "{what} {} of it, and flushes of the device per operation change by {}",
+            "{what} {} of the change, and device flushes per operation change by {}",
             share(part),
             interval(&flushes)
         );
-        Some((part, text, Number::ratio("flushes of the device", &flushes.log)))
+        Some((part, text, Number::ratio("device flushes", &flushes.log)))
     };
     let explains = |(part, ..): &(f64, String, Number)| *part >= HALF;
     let (part, text, syncs) = timed.filter(explains).or_else(|| counted().filter(explains))?;
@@ -535,7 +540,7 @@ pub(super) fn syncs_are_flat(view: &View) -> Option<bool> {
     }
 }
 
-/// What a unit of work may cost.
+/// The costs of an operation.
 const COSTS: [(&str, &str); 3] = [
     (metric::USER_CPU, "user CPU"),
     (metric::SYSTEM_CPU, "system CPU"),
@@ -543,26 +548,29 @@ const COSTS: [(&str, &str); 3] = [
 ];
 
 /// The costs that have grown.
-fn dearer<'a>(view: &'a View) -> impl Iterator<Item = (&'static str, Change)> + 'a {
+fn risen<'a>(view: &'a View) -> impl Iterator<Item = (&'static str, Change)> + 'a {
     COSTS.iter().filter_map(|(name, what)| {
-        // What statements that only read leave to write is not what they cost.
+        // Bytes written are not a cost of statements that only read.
         let is_cost = *name != metric::WRITE_BYTES || view.class().writes();
         Some((*what, view.change(name).filter(|change| is_cost && view.is_up(*change))?))
     })
 }
 
 pub(super) fn efficiency(view: &View) -> Option<Claim> {
-    let costs: Vec<String> = dearer(view)
-        .map(|(what, more)| format!("{what} per operation changes by {}", interval(&more)))
-        .collect();
+    let costs: Vec<String> =
+        risen(view).map(|(what, more)| format!("{what} by {}", interval(&more))).collect();
     (!costs.is_empty()).then(|| Claim {
-        text: format!("As fast as before ({}), but dearer: {}", view.rate(), costs.join("; ")),
-        numbers: dearer(view).map(|(what, more)| Number::ratio(what, &more.log)).collect(),
+        text: format!(
+            "Same throughput ({}), higher cost per operation: {}",
+            view.rate(),
+            costs.join("; ")
+        ),
+        numbers: risen(view).map(|(what, more)| Number::ratio(what, &more.log)).collect(),
         ..Claim::default()
     })
 }
 
 /// The largest growth of a cost, as a logarithm.
 pub(super) fn lost_efficiency(view: &View) -> f64 {
-    dearer(view).map(|(_, more)| more.log.value).fold(0.0, f64::max)
+    risen(view).map(|(_, more)| more.log.value).fold(0.0, f64::max)
 }

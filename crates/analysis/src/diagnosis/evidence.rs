@@ -1,4 +1,4 @@
-//! What is known of one test of one pair of contenders when its causes are asked for.
+//! The evidence on one test of one pair of arms, from which causes are derived.
 
 use std::collections::BTreeMap;
 
@@ -23,23 +23,23 @@ impl Estimate {
         self.low > limit
     }
 
-    /// From low to high, if it has an end on both sides.
+    /// From low to high, if both ends are finite.
     pub fn ends(&self) -> Option<(f64, f64)> {
         (self.low.is_finite() && self.high.is_finite()).then_some((self.low, self.high))
     }
 
-    /// The same seen from the other side.
+    /// With baseline and contender swapped.
     pub fn negated(&self) -> Estimate {
         Estimate { value: -self.value, low: -self.high, high: -self.low }
     }
 
-    /// `self`, or the same seen from the other side where `sign` is negative.
+    /// `self`, or with baseline and contender swapped where `sign` is negative.
     pub(super) fn times(&self, sign: f64) -> Estimate {
         if sign < 0.0 { self.negated() } else { *self }
     }
 }
 
-/// What was decided about a test before its causes are asked for.
+/// The verdict on a test, which comes before its causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Verdict {
     Regression,
@@ -86,7 +86,7 @@ impl Part {
     }
 }
 
-/// Microseconds per operation of base and contender, and contender minus base.
+/// Microseconds per operation of baseline and contender, and contender minus baseline.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     pub base: f64,
@@ -94,16 +94,15 @@ pub struct Cost {
     pub change: Estimate,
 }
 
-/// What changes by less than a quarter, whatever of its interval is true, is taken for the same:
-/// causes are told by metrics that go up by as much as the time they are to explain, or by
-/// multiples.
+/// A metric whose whole interval is within a quarter counts as unchanged: causes show in metrics
+/// that grow by as much as the time that they are to explain, or by multiples.
 const FLAT: f64 = 0.223;
 
-/// The change of a metric per operation: ln(contender / base), and how far that of the twins, base
-/// against base, goes from 0.
+/// The change of a metric per operation, ln(contender / baseline), and the noise of the A/A
+/// controls: how far baseline against baseline is from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// What an operation of the base and of the contender has of it, in the unit of the metric.
+    /// The amount per operation of the baseline and of the contender, in the unit of the metric.
     pub base: f64,
     pub contender: f64,
     pub log: Estimate,
@@ -111,12 +110,12 @@ pub struct Change {
 }
 
 impl Change {
-    /// The interval excludes 0, and it is more than the twins' noise.
+    /// The interval excludes 0, and the change exceeds the noise of the A/A controls.
     pub fn is_sure(&self) -> bool {
         self.is_up(1.0) || self.is_up(-1.0)
     }
 
-    /// False if it is sure, true if what it can be is small, and none if it is neither.
+    /// False if the change is significant, true if it can only be small, and none otherwise.
     pub fn is_flat(&self) -> Option<bool> {
         let is_small = self.log.low > -FLAT && self.log.high < FLAT;
         match self.is_sure() {
@@ -125,22 +124,22 @@ impl Change {
         }
     }
 
-    /// The same of a growth, or seen from the other side where `sign` is negative.
+    /// The same for a growth, with baseline and contender swapped where `sign` is negative.
     pub(super) fn is_up(&self, sign: f64) -> bool {
         let log = self.log.times(sign);
         log.is_above(0.0) && log.value > self.noise
     }
 }
 
-/// What the machine did meanwhile. None: not looked at.
+/// What the machine did meanwhile. None: not checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Environment {
     /// Of all CPUs.
-    pub foreign_cpu_percent: Option<f64>,
-    /// A fixed piece of work was slower on the dearer side, by half of the change or more.
-    pub canary_moved: Option<bool>,
-    pub twin_moved: Option<bool>,
-    /// Base and contender took turns within milliseconds, so that it was the same for both.
+    pub other_cpu_percent: Option<f64>,
+    /// The reference loop was slower next to the costlier arm, by half of the change or more.
+    pub reference_loop_moved: Option<bool>,
+    pub control_moved: Option<bool>,
+    /// Baseline and contender took turns within milliseconds, so that it was the same for both.
     pub is_shared: bool,
 }
 
@@ -153,13 +152,13 @@ pub struct Dips {
     pub checkpoint_interval: Option<f64>,
     /// The change of the share of time in stalls, or of the spread between runs.
     pub stalls: Option<Estimate>,
-    /// Seconds by which dips follow vacuum, purge or compaction; none where those did not run.
+    /// Seconds by which dips follow vacuum, purge or compaction; none if those did not run.
     pub collector_lag: Option<f64>,
-    /// Vacuum, purge or compaction were watched.
+    /// Vacuum, purge and compaction were observed.
     pub collector_watched: bool,
 }
 
-/// The plans of a statement, by their shape.
+/// The query plans of a statement, by their shape.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plans {
     pub base: String,
@@ -169,7 +168,7 @@ pub struct Plans {
 /// Microseconds that the DBMS took to plan a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Planning {
-    /// Before anything was in its way.
+    /// On a fresh table.
     pub before: f64,
     /// After the last operation of the test.
     pub after: f64,
@@ -182,19 +181,19 @@ pub struct Growth {
     pub change: Estimate,
 }
 
-/// How the builds of base and contender were compiled, as far as that is known.
+/// How the builds of baseline and contender were compiled, if known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Builds {
     /// Not known to differ.
     #[default]
     Alike,
-    /// One source, compiled otherwise.
+    /// One source, compiled differently.
     OfOneSource,
-    /// Other sources, compiled otherwise, so that either may be why.
+    /// Different sources, compiled differently, so that either may be the cause.
     Unlike,
 }
 
-/// All that rules may look at. What was not looked at is `None`, absent or empty.
+/// Everything that rules may use. What was not measured is `None`, absent or empty.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evidence {
     pub test: String,
@@ -204,40 +203,40 @@ pub struct Evidence {
     pub verdict: Verdict,
     /// The command that measures the test again.
     pub again: String,
-    /// It takes `--profile`.
+    /// That command takes `--profile`.
     pub can_be_profiled: bool,
-    /// ln(operations per second of the contender / of the base).
+    /// ln(operations per second of the contender / of the baseline).
     pub theta: Estimate,
     /// Connections.
     pub clients: u32,
     /// Connection time per operation: connections / operations per second.
     pub time: Cost,
     pub parts: BTreeMap<Part, Cost>,
-    /// Of the server, user and system together, where that is known more exactly than either.
+    /// User and system CPU of the server in sum, if that is known more exactly than either.
     pub cpu: Option<Cost>,
     /// By the name in the store, or the DBMS's own.
     pub metrics: BTreeMap<String, Change>,
-    /// What those of the DBMS's own stand for, by their names.
+    /// The meanings of the DBMS's own metrics, by their names.
     pub meanings: BTreeMap<String, Meaning>,
-    /// What the DBMS counts is for an operation of a client, all else for a statement or a row: so
-    /// many of these an operation has.
+    /// Statements, or rows, per operation of a client: counters of the DBMS are per operation, all
+    /// else is per statement or row.
     pub each: Option<f64>,
     pub environment: Environment,
-    /// Tests that differ only in how many rows their statements are about share a family.
+    /// Tests that differ only in the rows of their statements share a family.
     pub family: Option<String>,
-    /// Rows that a statement returned or changed, as a mean of all those of a transaction.
+    /// Rows that a statement returned or changed, the mean over all statements of a transaction.
     pub rows: Option<f64>,
     pub dips: Option<Dips>,
-    /// CPU per operation at the end of the step / at its begin.
+    /// CPU per operation at the end of the step / at its start.
     pub growth_within: Option<f64>,
     pub plans: Option<Plans>,
-    /// Of base and contender, of the statement that took the longest to plan in the end.
+    /// Of baseline and contender, for the statement that took the longest to plan at the end.
     pub planning: [Option<Planning>; 2],
     /// Time in syncs per operation.
     pub sync: Option<Cost>,
-    /// The pair's reads are the same.
+    /// The tests that only read have not changed.
     pub reads_unaffected: Option<bool>,
-    /// What all tests have in common, as a log.
+    /// The suite shift, as a log.
     pub suite: Option<Estimate>,
     pub builds: Builds,
     /// Settings with different values.
@@ -246,7 +245,7 @@ pub struct Evidence {
 }
 
 impl Evidence {
-    /// Nothing was looked at yet.
+    /// Nothing was measured yet.
     pub fn new(class: Class) -> Self {
         Evidence {
             test: String::new(),

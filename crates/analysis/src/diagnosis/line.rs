@@ -1,16 +1,16 @@
-//! Whether a statement costs more by itself or for each of its rows.
+//! Whether the cost of a statement is fixed or grows with its rows.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
 use super::evidence::Estimate;
 
-/// The half-width of a 95 % interval in standard errors, where those are known. Intervals of few
-/// rounds are wider, by what is not known of their errors; so are the errors that are taken from
+/// The half-width of a 95 % interval in standard errors, if those are known. Intervals of few
+/// rounds are wider, since their errors are uncertain, and so are the errors that are taken from
 /// them.
 const Z: f64 = 1.959_964;
 /// Any two points are on a line.
 const FEWEST: usize = 3;
-/// Points so far off that they would be by a smaller chance are not on a line.
+/// Points with a smaller p-value are not on a line.
 const CHANCE: f64 = 0.05;
 
 /// y = intercept + slope * x.
@@ -18,8 +18,8 @@ const CHANCE: f64 = 0.05;
 pub struct Line {
     pub intercept: Estimate,
     pub slope: Estimate,
-    /// The chance that points which are on a line are as far from it as these, or farther: of
-    /// chi-square with as many degrees of freedom as there are points beyond two.
+    /// The probability that points of a line are at least as far from it as these: chi-square with
+    /// as many degrees of freedom as there are points beyond two.
     pub p: f64,
 }
 
@@ -43,7 +43,7 @@ pub fn fit_line(points: &[(f64, Estimate)]) -> Option<Line> {
     let (w, x, y) = (sum(|_, _| 1.0), sum(|x, _| x), sum(|_, y| y));
     let (xx, xy) = (sum(|x, _| x * x), sum(|x, y| x * y));
     let spread = w * xx - x * x;
-    // Points at one place leave only what rounding makes of 0.
+    // Points at one place leave only a rounding error.
     if !spread.is_finite() || spread <= w * xx * 1e-12 {
         return None;
     }

@@ -1,9 +1,9 @@
-//! Why one contender is slower, faster or dearer than another: rules over what was counted beside
-//! the rates.
+//! Why one contender is slower or faster than another, or costs more per operation: rules over what
+//! was counted beside the rates.
 //!
-//! A rule has main evidence, evidence that supports it and what would contradict it. It states
-//! numbers, how sure it is, and which command would tell more. Tests without a verdict have no
-//! causes. An improvement is looked at from the other side: what makes its base the dearer one.
+//! A rule has main evidence, supporting facts, and facts that would contradict it. A finding states
+//! numbers, its confidence, and the command that shows more. Tests without a verdict have no
+//! causes. An improvement is examined in reverse: what makes its baseline cost more.
 
 mod budget;
 mod claims;

@@ -1,35 +1,35 @@
-//! What a finding rests on, as numbers: a statement has the same in words.
+//! The numbers that a finding rests on; its statement has the same in words.
 
 use super::evidence::Estimate;
 
 /// A number with its 95 % interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Number {
-    /// That it is of; none of all tests of the finding together.
+    /// The test that it belongs to; none for a number of all tests of the finding.
     pub test: Option<String>,
     /// In the words of the statement; a counter or a function by its own name.
     pub what: String,
-    /// `ratio` is the contender's over the base's, per operation; `us` are microseconds of an
-    /// operation, contender minus base; anything else is as it was measured.
+    /// `ratio` is the contender's value over the baseline's, per operation; `us` is microseconds
+    /// per operation, contender minus baseline; any other unit is that of the measurement.
     pub unit: &'static str,
     pub value: f64,
-    /// From low to high; none where rounds are too few, and of what has none.
+    /// From low to high; none with too few rounds, and for numbers without an interval.
     pub interval: Option<(f64, f64)>,
 }
 
 impl Number {
-    /// From the logarithm of contender over base.
+    /// From the logarithm of contender over baseline.
     pub(super) fn ratio(what: &str, log: &Estimate) -> Number {
         let interval = log.ends().map(|(low, high)| (low.exp(), high.exp()));
         Number { interval, ..Number::plain(what, "ratio", log.value.exp()) }
     }
 
-    /// Contender minus base.
+    /// Contender minus baseline.
     pub(super) fn micros(what: &str, change: &Estimate) -> Number {
         Number { interval: change.ends(), ..Number::plain(what, "us", change.value) }
     }
 
-    /// The same of a test.
+    /// The same number of a test.
     pub(super) fn of(self, test: &str) -> Number {
         Number { test: Some(test.to_string()), ..self }
     }

@@ -1,4 +1,4 @@
-//! What a rule is, and how sure its finding is.
+//! A rule, and how certain its finding is.
 
 use std::fmt;
 
@@ -12,9 +12,9 @@ pub enum Cause {
     Environment,
     SuiteShift,
     CodePath,
-    /// The same as a code path, between builds that were compiled otherwise: of one source, or of
-    /// others.
+    /// The same as a code path, between builds of one source that were compiled differently.
     OtherBuild,
+    /// The same between builds of different sources that were compiled differently.
     CodeOrBuild,
     Contention,
     RowContention,
@@ -56,7 +56,7 @@ impl Cause {
         }
     }
 
-    /// In words, for a contender that is slower (or dearer), or faster.
+    /// In words, for a contender that is slower (or costs more per operation), or faster.
     pub fn name(self, slower: bool) -> &'static str {
         let (slow, fast) = match self {
             Cause::Environment => ("the environment", "the environment"),
@@ -72,13 +72,13 @@ impl Cause {
             Cause::RowContention => ("contention for rows", "less contention for rows"),
             Cause::Reads => ("more reads", "fewer reads"),
             Cause::Writes => ("more writes", "fewer writes"),
-            Cause::Checkpoints => ("checkpoints too often", "fewer checkpoints"),
+            Cause::Checkpoints => ("too many checkpoints", "fewer checkpoints"),
             Cause::Compression => {
                 ("cost of compression or checksums", "less cost of compression or checksums")
             }
             Cause::Garbage => ("old row versions", "fewer old row versions"),
             Cause::DeadEntries => ("dead index entries", "fewer dead index entries"),
-            Cause::Plan => ("another plan", "another plan"),
+            Cause::Plan => ("another query plan", "another query plan"),
             Cause::Commit => ("slower commits", "faster commits"),
             Cause::Protocol => ("protocol or system calls", "protocol or system calls"),
             Cause::StatementOrRow => ("cost per statement or row", "cost per statement or row"),
@@ -91,12 +91,11 @@ impl Cause {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Confidence {
-    /// The main evidence, with less than half of what would support it; or the pattern with less
-    /// than that.
+    /// The main evidence with less than half of the supporting facts, or only its pattern.
     Hint,
-    /// The main evidence, with half or more of what would support it.
+    /// The main evidence with at least half of the supporting facts.
     Likely,
-    /// All evidence; and all that would contradict it was looked at, and is not so.
+    /// All evidence, and everything that would contradict it was checked and does not apply.
     Strong,
 }
 
@@ -110,11 +109,11 @@ impl fmt::Display for Confidence {
     }
 }
 
-/// Something that would contradict a finding.
+/// A fact that would contradict a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Check {
     pub what: &'static str,
-    /// It was looked for, and is not so.
+    /// It was checked and does not apply.
     pub looked_at: bool,
 }
 
@@ -123,31 +122,28 @@ pub struct Check {
 pub struct Finding {
     pub cause: Cause,
     pub confidence: Confidence,
-    /// The tests that it is about.
+    /// The tests that show it.
     pub tests: Vec<String>,
-    /// Whether the contender is the slower, or dearer, side.
+    /// Whether the contender is slower, or costs more per operation, than the baseline.
     pub slower: bool,
-    /// Of the change of the time per operation, where it can be told.
+    /// Of the change of the time per operation, where it is known.
     pub share: Option<f64>,
-    /// What findings are sorted by: the share, or what it is thought to be, of the change of rate,
-    /// over all tests.
+    /// Findings are sorted by this: the share, or an assumed one, of the change of rate, over all
+    /// tests.
     pub importance: f64,
-    /// In words, with the numbers and how sure it is.
+    /// In words, with the numbers and the confidence.
     pub statement: String,
-    /// The numbers of the statement, and of those of the other tests that it stands for.
+    /// The numbers of the statement, and those of the other tests that it stands for.
     pub numbers: Vec<Number>,
     pub contradicted_by: Vec<Check>,
-    /// What would tell more.
+    /// The command, or the place, that shows more.
     pub next: String,
 }
 
 impl Finding {
-    /// What would contradict it, by whether it was looked for: each kind that there is, in words.
+    /// What would contradict it, in words: the checks that do not apply, then those not made.
     pub fn checks(&self) -> impl Iterator<Item = (&'static str, String)> {
-        let kinds = [
-            (true, "Would contradict it, and is not so"),
-            (false, "Would contradict it, not looked at"),
-        ];
+        let kinds = [(true, "Checked, does not apply"), (false, "Not checked")];
         kinds.into_iter().filter_map(|(looked_at, what)| {
             let of = |check: &&Check| check.looked_at == looked_at;
             let checks: Vec<&str> =
@@ -157,15 +153,14 @@ impl Finding {
     }
 }
 
-/// What a rule says when its main evidence is there.
+/// The claim of a rule whose main evidence is there.
 #[derive(Default)]
 pub(super) struct Claim {
     pub(super) share: Option<f64>,
     pub(super) text: String,
-    /// Those of the text, but for the rate and the share.
+    /// Those of the text, except for the rate and the share.
     pub(super) numbers: Vec<Number>,
-    /// There is the pattern, but less than the main evidence: no more than a hint, whatever
-    /// supports it.
+    /// Only the pattern is there, not the main evidence: a hint at most, whatever supports it.
     pub(super) is_partial: bool,
 }
 
@@ -176,18 +171,18 @@ pub(super) struct Rule {
     pub(super) cause: Cause,
     /// None without the main evidence.
     pub(super) main: fn(&View) -> Option<Claim>,
-    /// More that speaks for it; a fact that was not looked at is `None`.
+    /// Supporting facts; one that was not checked is `None`.
     pub(super) supported_by: &'static [Fact],
     pub(super) contradicted_by: &'static [(&'static str, Fact)],
     pub(super) next: Next,
 }
 
-/// The share of a change that a cause is thought to have whose share cannot be told.
-const UNTOLD_SHARE: f64 = 0.5;
+/// The assumed share of a cause whose share is not known.
+const ASSUMED_SHARE: f64 = 0.5;
 
 impl Rule {
-    /// Nothing if the main evidence is missing or contradicted. A fact that was not looked at
-    /// supports nothing, so that a word is as much evidence in each rule and by each method.
+    /// None if the main evidence is missing or contradicted. A fact that was not checked supports
+    /// nothing, so that a confidence means the same in each rule and with each method.
     pub(super) fn evaluate(&self, view: &View) -> Option<Finding> {
         let claim = (self.main)(view)?;
         let mut checks = Vec::new();
@@ -216,7 +211,7 @@ impl Rule {
             tests: vec![evidence.test.clone()],
             slower: view.is_slower(),
             share: claim.share,
-            importance: claim.share.unwrap_or(UNTOLD_SHARE).clamp(0.0, 1.0) * change,
+            importance: claim.share.unwrap_or(ASSUMED_SHARE).clamp(0.0, 1.0) * change,
             statement: format!("{} ({confidence}).", claim.text),
             numbers: numbers.map(|number| number.of(&evidence.test)).collect(),
             contradicted_by: checks,

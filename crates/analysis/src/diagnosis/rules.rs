@@ -11,8 +11,8 @@ use super::words::share;
 const ENVIRONMENT: Rule = Rule {
     cause: Cause::Environment,
     main: environment,
-    supported_by: &[foreign, moved],
-    contradicted_by: &[("canary and twin are where they were", nothing_moved)],
+    supported_by: &[is_busy, moved],
+    contradicted_by: &[("the reference loop and the A/A control have not moved", nothing_moved)],
     next: Next::Doctor,
 };
 
@@ -20,13 +20,13 @@ const EFFICIENCY: Rule = Rule {
     cause: Cause::Efficiency,
     main: efficiency,
     supported_by: &[],
-    contradicted_by: &[("the machine was not the same for both", |view| {
+    contradicted_by: &[("the machine was not the same for both arms", |view| {
         same_machine(view).map(|same| !same)
     })],
     next: Next::Profile,
 };
 
-/// What is tried on every test that is slower or faster.
+/// The rules for every test that is slower or faster.
 const RULES: [Rule; 11] = [
     Rule {
         cause: Cause::CodePath,
@@ -39,8 +39,10 @@ const RULES: [Rule; 11] = [
             |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
         ],
         contradicted_by: &[
-            ("waits for a CPU explain it", |view| at_least(view.share(Part::RunQueue), HALF)),
-            ("switches and waits explain it", |view| {
+            ("waits for a CPU explain the change", |view| {
+                at_least(view.share(Part::RunQueue), HALF)
+            }),
+            ("switches and waits explain the change", |view| {
                 all(&[view.up(metric::VOLUNTARY), at_least(view.share(Part::Rest), HALF)])
             }),
         ],
@@ -50,7 +52,7 @@ const RULES: [Rule; 11] = [
         cause: Cause::Contention,
         main: contention,
         supported_by: &[|view| view.up(metric::SYSTEM_CPU)],
-        contradicted_by: &[("one client loses as much", |view| view.is_one_client())],
+        contradicted_by: &[("a single client loses as much", |view| view.is_one_client())],
         next: Next::SystemCalls,
     },
     Rule {
@@ -58,8 +60,8 @@ const RULES: [Rule; 11] = [
         main: row_contention,
         supported_by: &[|view| view.engine_up(engine::ROW_LOCKS)],
         contradicted_by: &[
-            ("one client loses as much", |view| view.is_one_client()),
-            ("waits for row locks are as many as before", |view| {
+            ("a single client loses as much", |view| view.is_one_client()),
+            ("the number of row-lock waits is unchanged", |view| {
                 view.engine_flat(engine::ROW_LOCKS)
             }),
         ],
@@ -71,7 +73,7 @@ const RULES: [Rule; 11] = [
         supported_by: &[|view| {
             any(&[view.part(Part::BlockIo).map(|wait| wait.is_above(0.0)), waits_for_reads(view)])
         }],
-        contradicted_by: &[("as much is read per operation as before", |view| {
+        contradicted_by: &[("the bytes read per operation are unchanged", |view| {
             view.flat(metric::READ_BYTES)
         })],
         next: Next::Again,
@@ -82,7 +84,7 @@ const RULES: [Rule; 11] = [
         supported_by: &[|view| {
             any(&WRITTEN.map(|(ends, _)| is_behind(view, ends, view.change(metric::WRITE_BYTES)?)))
         }],
-        contradicted_by: &[("as much is written per operation as before", |view| {
+        contradicted_by: &[("the bytes written per operation are unchanged", |view| {
             view.flat(metric::WRITE_BYTES)
         })],
         next: Next::Again,
@@ -95,7 +97,7 @@ const RULES: [Rule; 11] = [
             |view| view.engine_up(engine::CHECKPOINTS),
             |view| any(&[view.up(metric::FLUSH_TIME), view.sync().map(|sync| sync.is_above(0.0))]),
         ],
-        contradicted_by: &[("dips have no period", |view| {
+        contradicted_by: &[("the dips are not periodic", |view| {
             Some(view.evidence.dips?.period.is_none())
         })],
         next: Next::Again,
@@ -105,17 +107,17 @@ const RULES: [Rule; 11] = [
         main: compression,
         supported_by: &[
             |view| Some(setting_of(view, &COMPRESSION).is_some()),
-            // Who writes more has more work than to compress it.
+            // An arm that writes more has more work than compression.
             |view| view.up(metric::WRITE_BYTES).map(|up| !up),
         ],
-        contradicted_by: &[("less is written per operation in proportion", pays_off)],
+        contradicted_by: &[("the bytes written per operation fall in proportion", pays_off)],
         next: Next::Profile,
     },
     Rule {
         cause: Cause::Garbage,
         main: garbage,
         supported_by: &[dips_with_collector],
-        contradicted_by: &[("dips come without vacuum, purge or compaction", |view| {
+        contradicted_by: &[("the dips occur without vacuum, purge or compaction", |view| {
             let dips = view.evidence.dips?;
             dips.collector_watched.then(|| dips_with_collector(view) != Some(true))
         })],
@@ -129,15 +131,17 @@ const RULES: [Rule; 11] = [
             |view| at_least(view.evidence.growth_within, EXPLODES),
             |view| view.planning().map(is_slowed_planning),
         ],
-        contradicted_by: &[("the plan has changed", plan_changed)],
+        contradicted_by: &[("the query plan has changed", plan_changed)],
         next: Next::Profile,
     },
     Rule {
         cause: Cause::Plan,
         main: plan,
         // Another way to one row touches as many pages.
-        supported_by: &[|view| Some(!view.engine_flat(engine::BUFFERS)?), works_otherwise],
-        contradicted_by: &[("the plans are the same", |view| plan_changed(view).map(|is| !is))],
+        supported_by: &[|view| Some(!view.engine_flat(engine::BUFFERS)?), works_differently],
+        contradicted_by: &[("the query plans are the same", |view| {
+            plan_changed(view).map(|is| !is)
+        })],
         next: Next::Plans,
     },
     Rule {
@@ -145,39 +149,39 @@ const RULES: [Rule; 11] = [
         main: commit,
         supported_by: &[
             |view| {
-                // Writes of the device are nobody's while contenders take turns; bytes are of
-                // processes.
+                // While arms take turns, device writes cannot be assigned to one of them; the
+                // bytes are those of its processes.
                 let written = view.change(metric::WRITES).or(view.change(metric::WRITE_BYTES))?;
                 Some(!written.is_up(-view.sign))
             },
             |view| view.evidence.reads_unaffected,
         ],
-        contradicted_by: &[("syncs are as many, and take as long, as before", syncs_are_flat)],
+        contradicted_by: &[("the number and the time of syncs are unchanged", syncs_are_flat)],
         next: Next::SystemCalls,
     },
 ];
 
-/// Causes that are special cases of others, which are then not said again.
+/// Special cases with the general cause that is then not reported again.
 const SPECIAL: [(Cause, Cause); 11] = [
     (Cause::RowContention, Cause::Contention),
     (Cause::Commit, Cause::Contention),
-    // To write the log at each commit takes CPU, too.
+    // Writing the log at each commit takes CPU, too.
     (Cause::Commit, Cause::CodePath),
     // Each commit that waits writes its block of the log.
     (Cause::Commit, Cause::Writes),
     (Cause::Checkpoints, Cause::Writes),
-    // Behind each checkpoint pages are logged whole, which takes CPU.
+    // After each checkpoint pages are logged whole, which takes CPU.
     (Cause::Checkpoints, Cause::CodePath),
     (Cause::Compression, Cause::CodePath),
     (Cause::DeadEntries, Cause::CodePath),
-    // Another plan does, reads and writes other things.
+    // Another query plan computes, reads and writes other things.
     (Cause::Plan, Cause::CodePath),
     (Cause::Plan, Cause::Reads),
     (Cause::Plan, Cause::Writes),
 ];
 
-/// What is said of one test, by its share of the change. Nothing without a verdict; of a test that
-/// the environment may explain nothing else.
+/// The findings on one test, by their share of the change. There are none without a verdict, and no
+/// others where the environment may explain the change.
 pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     let Some(view) = View::of(evidence) else { return Vec::new() };
     let environment = ENVIRONMENT.evaluate(&view);
@@ -195,12 +199,12 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
             .iter()
             .any(|finding| finding.cause == cause && finding.confidence > Confidence::Hint)
     };
-    let said_better: Vec<Cause> = SPECIAL
+    let replaced: Vec<Cause> = SPECIAL
         .iter()
         .filter(|(special, _)| found(*special))
         .map(|(_, general)| *general)
         .collect();
-    findings.retain(|finding| !said_better.contains(&finding.cause));
+    findings.retain(|finding| !replaced.contains(&finding.cause));
     for finding in &mut findings {
         finding.cause = between_builds(finding.cause, evidence.builds);
     }
@@ -210,7 +214,7 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
-/// What takes more CPU may do so for how it was compiled.
+/// More CPU may come from how a build was compiled.
 fn between_builds(cause: Cause, builds: Builds) -> Cause {
     match (cause, builds) {
         (Cause::CodePath, Builds::OfOneSource) => Cause::OtherBuild,
@@ -219,7 +223,7 @@ fn between_builds(cause: Cause, builds: Builds) -> Cause {
     }
 }
 
-/// What is left when no cause explains half of the change.
+/// The finding if no cause explains half of the change.
 fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
     let explained = |finding: &Finding| match finding.share {
         Some(share) => share >= HALF,
@@ -234,7 +238,7 @@ fn unexplained(view: &View, findings: &[Finding]) -> Option<Finding> {
     let numbers = parts.iter().filter_map(|part| view.number(*part));
     let text = match waiting {
         Some(waiting) => format!(
-            "{} of the {} time is waiting that could not be attributed",
+            "{} of the {} time is waiting without a known cause",
             share(waiting),
             if view.is_slower() { "added" } else { "saved" },
         ),

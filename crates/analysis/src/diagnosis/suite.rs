@@ -1,5 +1,5 @@
-//! Causes over all tests of a pair: what only shows in several of them, and what is the same in
-//! many said once.
+//! Causes over all tests of a pair: what shows only in several tests, and one finding for the same
+//! cause in many.
 
 use std::collections::BTreeMap;
 
@@ -14,19 +14,19 @@ use super::rules::explain;
 use super::view::View;
 use super::words::{change, micros, micros_interval};
 
-/// More findings than this nobody reads.
+/// A reader can take in no more findings than this.
 pub const MOST_FINDINGS: usize = 7;
-/// So many tests of a class with the same cause are one finding.
+/// This many tests of a class with the same cause are one finding.
 const MERGED: usize = 3;
 /// The share of the added time that is most of it.
 const MOST_OF_TIME: f64 = 0.5;
-/// So many tests must move before they can be said to move together.
+/// Fewer tests than this have no common change.
 const FEWEST_OF_SUITE: usize = 5;
-/// The share of the tests that must do the same.
+/// The share of the tests that must change in the same way.
 const MOST: f64 = 0.8;
 
-/// What is said of a pair's tests, the most important first, at most [`MOST_FINDINGS`]. A test
-/// without a verdict has no cause of its own, but counts where all tests do the same.
+/// The findings on a pair's tests, the most important first, at most [`MOST_FINDINGS`]. A test
+/// without a verdict has no cause of its own, but it counts where all tests change in the same way.
 pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     if !tests.iter().any(|test| View::of(test).is_some()) {
         return Vec::new();
@@ -36,7 +36,7 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings.extend(shift(tests));
     findings.extend(protocol(tests));
     findings.extend(statement_or_row(tests));
-    // What puts all other findings in doubt goes first.
+    // A finding that casts doubt on all others goes first.
     let doubt = |finding: &Finding| match finding.cause {
         Cause::Environment => 0,
         Cause::SuiteShift => 1,
@@ -50,8 +50,8 @@ pub fn explain_suite(tests: &[Evidence]) -> Vec<Finding> {
     findings
 }
 
-/// The same cause in several tests of a class is one finding, as are the machine and what is
-/// unexplained in tests of any class; each names its tests.
+/// The same cause in several tests of a class is one finding. So are the environment and the
+/// unexplained in tests of any class. Each finding names its tests.
 fn merged(findings: Vec<Finding>, tests: &[Evidence]) -> Vec<Finding> {
     let of = |name: &str| tests.iter().find(|test| test.test == name);
     let mut groups: BTreeMap<(Cause, Option<Class>, bool), Vec<Finding>> = BTreeMap::new();
@@ -114,7 +114,7 @@ fn named(finding: Finding) -> Finding {
     Finding { statement, ..finding }
 }
 
-/// What is said of all tests counts those that have a change to look at: one round has none.
+/// Findings over all tests count those with a known change: one round has none.
 fn is_valid(test: &&Evidence) -> bool {
     test.verdict != Verdict::Invalid && test.theta.value.is_finite()
 }
@@ -133,19 +133,20 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
         (valid.iter().filter(same_way).count(), valid.iter().filter(same_size).count());
     // Tests without a change hold any small factor, and by chance have its sign.
     let suite = valid[0].suite?.times(common.signum());
-    let twins: Vec<bool> = valid.iter().filter_map(|test| test.environment.twin_moved).collect();
-    let twin_moves = twins.iter().filter(|moved| **moved).count() * 2 > twins.len();
+    let controls: Vec<bool> =
+        valid.iter().filter_map(|test| test.environment.control_moved).collect();
+    let control_moves = controls.iter().filter(|moved| **moved).count() * 2 > controls.len();
     let has_it = |test: &&&Evidence| same_way(test) && same_size(test);
     let with_it: Vec<&str> = valid.iter().filter(has_it).map(|test| test.test.as_str()).collect();
-    // A factor that tests with a verdict do not have is no other cause of these.
+    // A factor that tests with a verdict do not have cannot be their cause.
     let decided = valid.iter().filter(|test| View::of(test).is_some());
     let (decided, explained) =
         (decided.clone().count(), decided.filter(|test| has_it(test)).count());
     let is_common = way >= most && size >= most && suite.is_above(0.0) && 2 * explained >= decided;
-    if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || !is_common || twin_moves {
+    if valid.len() < FEWEST_OF_SUITE || classes.len() < 2 || !is_common || control_moves {
         return None;
     }
-    let confidence = if twins.is_empty() { Confidence::Likely } else { Confidence::Strong };
+    let confidence = if controls.is_empty() { Confidence::Likely } else { Confidence::Strong };
     let pair = valid[0];
     Some(Finding {
         cause: Cause::SuiteShift,
@@ -155,14 +156,17 @@ fn shift(tests: &[Evidence]) -> Option<Finding> {
         share: None,
         importance: common.abs() * with_it.len() as f64,
         statement: format!(
-            "{change} in {count} of {all} tests: a common factor (build flags, memory allocator, protocol, \
-             page size, host) rather than {count} causes ({confidence}).",
+            "{change} in {count} of {all} tests: a common factor (build flags, memory allocator, \
+             protocol, page size, host) rather than {count} causes ({confidence}).",
             change = change(common),
             count = with_it.len(),
             all = valid.len()
         ),
         numbers: vec![Number::plain("operations/s", "ratio", common.exp())],
-        contradicted_by: vec![Check { what: "the twin moves, too", looked_at: !twins.is_empty() }],
+        contradicted_by: vec![Check {
+            what: "the A/A control moves, too",
+            looked_at: !controls.is_empty(),
+        }],
         next: Next::Profile.text(pair),
     })
 }
@@ -181,7 +185,7 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
     let is_constant = |one: &&Estimate| one.low <= constant && constant <= one.high;
     let all_up = system.iter().all(|one| one.is_above(0.0));
     let same = system.iter().filter(is_constant).count() as f64 >= MOST * system.len() as f64;
-    // System CPU can grow a little beside what the time goes to.
+    // System CPU can grow a little beside the main part of the time.
     let is_most = |test: &&&Evidence| {
         part(test, Part::ServerSystem)
             .is_some_and(|one| one.value >= MOST_OF_TIME * test.time.change.times(sign).value)
@@ -215,19 +219,22 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
         share: None,
         importance: changes / 2.0,
         statement: format!(
-            "{} of system CPU per operation in all of {} tests, whatever their size; client CPU \
-             moves with it in {client_up}: the protocol or a system call per statement; use the \
-             same transport for both ({confidence}).",
+            "{} of system CPU per operation in all {} tests, whatever their size; client CPU \
+             changes with it in {client_up}. The cause is the protocol or a system call per \
+             statement: use the same transport for both ({confidence}).",
             micros(constant * sign),
             system.len()
         ),
         numbers: vec![Number::plain("system CPU", "us", constant * sign)],
-        contradicted_by: vec![Check { what: "it grows with rows", looked_at: line.is_some() }],
+        contradicted_by: vec![Check {
+            what: "system CPU grows with the number of rows",
+            looked_at: line.is_some(),
+        }],
         next: Next::SystemCalls.text(valid[0]),
     })
 }
 
-/// A statement at several sizes tells cost per statement from cost per row.
+/// A statement at several sizes separates the cost per statement from the cost per row.
 fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
     let mut families: BTreeMap<&str, Vec<&Evidence>> = BTreeMap::new();
     for test in tests.iter().filter(is_valid) {
@@ -238,8 +245,8 @@ fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
     families.into_iter().filter_map(|(family, tests)| of_family(family, &tests)).collect()
 }
 
-/// Nothing of sizes whose costs are not on a line: they are no sum of one per statement and one per
-/// row.
+/// None if the costs of the sizes are not on a line: then they are not the sum of a cost per
+/// statement and a cost per row.
 fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
     tests.iter().find_map(|test| View::of(test))?;
     let is_known = |(_, change): &(f64, Estimate)| (change.high - change.low).is_finite();
@@ -253,9 +260,9 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
     let text = match (is_sure(&intercept), is_sure(&slope)) {
         (true, true) => format!("{per_statement} and {per_row}"),
         (true, false) => format!(
-            "{per_statement}: parse, plan or executor start; {per_row}, which may be nothing"
+            "{per_statement} (parsing, planning or executor start); {per_row}, which may be zero"
         ),
-        (false, true) => format!("{per_row}; {per_statement}, which may be nothing"),
+        (false, true) => format!("{per_row}; {per_statement}, which may be zero"),
         (false, false) => return None,
     };
     let confidence = Confidence::Strong;
@@ -268,15 +275,15 @@ fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
         share: None,
         importance: tests.iter().map(|test| test.theta.value.abs()).sum(),
         statement: format!(
-            "{family}, {} sizes on a line (p = {p:.2}): {text} ({confidence}).",
+            "{family}, {} sizes fit a line (p = {p:.2}): {text} ({confidence}).",
             points.len()
         ),
         numbers: vec![
             Number::micros("per statement", &intercept),
             Number::micros("per row", &slope),
-            Number::plain("that sizes on a line are so far from it", "chance", p),
+            Number::plain("fit of the sizes to a line", "p-value", p),
         ],
-        contradicted_by: vec![Check { what: "sizes lie off the line", looked_at: true }],
+        contradicted_by: vec![Check { what: "the sizes do not fit a line", looked_at: true }],
         next: Next::Profile.text(tests[0]),
     })
 }

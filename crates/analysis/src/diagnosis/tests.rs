@@ -1,12 +1,12 @@
-//! Each rule with its evidence, from the published findings where they have numbers, and with what
-//! contradicts it.
+//! Each rule with its evidence, which is from the published findings if they have numbers, and with
+//! what contradicts it.
 
 use rqps_observe::Meaning;
 use rqps_plan::Class;
 
 use super::*;
 
-/// What counters stand for, as their DBMSs' tables have it.
+/// The meanings of counters, as in the tables of their DBMSs.
 const MEANINGS: [(&str, Meaning); 11] = [
     ("Innodb_dblwr_pages_written", Meaning::DoubleWrites),
     ("Innodb_os_log_fsyncs", Meaning::LogFlushes),
@@ -95,17 +95,17 @@ fn unsure(value: f64) -> Estimate {
 }
 
 const QUIET: Environment = Environment {
-    foreign_cpu_percent: Some(0.4),
-    canary_moved: Some(false),
-    twin_moved: Some(false),
+    other_cpu_percent: Some(0.4),
+    reference_loop_moved: Some(false),
+    control_moved: Some(false),
     is_shared: false,
 };
 
-/// Slices: nothing of the machine is to be told apart, and the twin is where the base is.
+/// Slices: the machine is the same for all arms, and the A/A control has not moved.
 const TAKING_TURNS: Environment = Environment {
-    foreign_cpu_percent: None,
-    canary_moved: None,
-    twin_moved: Some(false),
+    other_cpu_percent: None,
+    reference_loop_moved: None,
+    control_moved: Some(false),
     is_shared: true,
 };
 
@@ -136,15 +136,15 @@ fn without_a_verdict_there_is_no_cause() {
     }
 }
 
-/// The label stands, and no cause is told that a busy host could have feigned.
+/// The label stays, and no cause is reported that a busy host could imitate.
 #[test]
 fn r0_a_busy_host_may_be_why() {
     let case = longer_code().with(|evidence| {
         let moved = Some(true);
         evidence.environment = Environment {
-            foreign_cpu_percent: Some(23.0),
-            canary_moved: moved,
-            twin_moved: moved,
+            other_cpu_percent: Some(23.0),
+            reference_loop_moved: moved,
+            control_moved: moved,
             is_shared: false,
         };
     });
@@ -152,17 +152,17 @@ fn r0_a_busy_host_may_be_why() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Environment, Confidence::Strong));
     assert_eq!(
         finding.statement,
-        "The machine may be why: other programs used 23 % of the CPUs; measure again when it is \
-         quiet (strong)."
+        "Possible cause: other processes used 23 % of the CPUs. Re-run when idle (strong)."
     );
     assert_eq!(finding.next, "rqps doctor");
-    let slower = longer_code().with(|evidence| evidence.environment.canary_moved = Some(true));
+    let slower =
+        longer_code().with(|evidence| evidence.environment.reference_loop_moved = Some(true));
     assert_eq!(slower.causes(), [(Cause::Environment, Confidence::Likely)]);
-    assert!(slower.only().statement.contains("a fixed piece of work was slower, too"));
+    assert!(slower.only().statement.contains("the reference loop was slower, too"));
 }
 
 #[test]
-fn r0_is_contradicted_by_a_canary_and_a_twin_that_stay() {
+fn r0_is_contradicted_by_a_reference_loop_and_a_control_that_stay() {
     let pressed = |environment| {
         Case::slower("point", Class::Point, -4.0)
             .metric("server_involuntary_switches", 3.0)
@@ -173,7 +173,7 @@ fn r0_is_contradicted_by_a_canary_and_a_twin_that_stay() {
     assert!(!pressed(QUIET).has(Cause::Environment));
 }
 
-/// InnoDB that writes pages twice: twice the CPU, and twice as often put off it.
+/// InnoDB that writes pages twice: twice the CPU, and twice as many preemptions.
 #[test]
 fn r0_a_server_that_has_more_to_do_puts_itself_off_its_cpus() {
     let pressed = |own: f64| {
@@ -200,8 +200,8 @@ fn r0_a_server_that_has_more_to_write_puts_itself_off_its_cpus() {
     assert!(!pressed(40.0).has(Cause::Environment));
 }
 
-/// Such as where the base was measured at another time: what the machine may have drifted is in the
-/// intervals.
+/// For example where the baseline was measured at another time: the intervals include the drift of
+/// the machine.
 #[test]
 fn a_part_of_the_time_that_may_not_have_grown_is_no_cause() {
     type Make = fn() -> Case;
@@ -236,11 +236,11 @@ fn mutex() -> Case {
 fn r2_waiting_of_many_clients_is_contention_as_far_as_one_was_not_looked_at() {
     let finding = mutex().only();
     assert_eq!((finding.cause, finding.confidence), (Cause::Contention, Confidence::Likely));
-    let what = "one client loses as much";
+    let what = "a single client loses as much";
     assert_eq!(finding.contradicted_by, [Check { what, looked_at: false }]);
     assert_eq!(
         finding.statement,
-        "-30.0 % operations/s: waiting for locks or latches explains 80 % of it; voluntary \
+        "-30.0 % operations/s: waiting for locks or latches explains 80 % of the change; voluntary \
          switches per operation change by a factor of 6.00 (95 % interval 5.02 to 7.18) (likely)."
     );
     let less = mutex().metric("server_cpu_system", 1.0);
@@ -299,9 +299,9 @@ fn r6_dips_with_checkpoints_are_a_log_too_small() {
 
 #[test]
 fn r6_has_the_cpu_that_logging_whole_pages_takes() {
-    let dearer = small_log().part(Part::ServerUser, 0.9).metric("server_cpu_user", 2.0);
-    assert_eq!(dearer.causes(), [(Cause::Checkpoints, Confidence::Strong)]);
-    let without = dearer.with(|evidence| evidence.dips = Some(Dips::default()));
+    let costlier = small_log().part(Part::ServerUser, 0.9).metric("server_cpu_user", 2.0);
+    assert_eq!(costlier.causes(), [(Cause::Checkpoints, Confidence::Strong)]);
+    let without = costlier.with(|evidence| evidence.dips = Some(Dips::default()));
     assert!(without.has(Cause::CodePath), "what is more general is said then");
 }
 
@@ -331,7 +331,7 @@ fn r7_compression_that_saves_nothing_is_named() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Compression, Confidence::Strong));
     assert!(finding.statement.contains("factor of 2.00"), "{}", finding.statement);
     assert!(finding.statement.contains("KiB written by 0.0 %"), "{}", finding.statement);
-    let signs = "`pglz_compress` has changed, wal_compression differs (strong).";
+    let signs = "`pglz_compress` has changed, setting wal_compression differs (strong).";
     assert!(finding.statement.ends_with(signs), "{}", finding.statement);
 }
 
@@ -340,8 +340,8 @@ fn r7_is_contradicted_by_bytes_that_it_saves() {
     assert!(!compressed().metric("device_write_bytes", 0.5).has(Cause::Compression));
 }
 
-/// A rate that fell from MySQL 5.6 to 8.0, with another checksum by default, as much or more to
-/// write, and no profile: a setting does not speak for itself.
+/// A rate that fell from MySQL 5.6 to 8.0, with another default checksum, as much or more to write,
+/// and no profile: a setting alone proves nothing.
 #[test]
 fn r7_is_no_more_than_a_hint_by_a_setting_alone() {
     let not_profiled = || {
@@ -381,7 +381,7 @@ fn r8_dips_with_vacuum_are_state_and_not_code() {
     let finding = garbage().only();
     assert_eq!((finding.cause, finding.confidence), (Cause::Garbage, Confidence::Strong));
     assert!(finding.statement.contains("3 s after vacuum, purge or compaction"));
-    assert!(finding.statement.contains("only on restored snapshots"));
+    assert!(finding.statement.contains("decide on restored snapshots only"));
 }
 
 #[test]
@@ -415,7 +415,7 @@ fn r9_deletes_that_walk_over_dead_entries_are_named() {
     assert!(finding.statement.contains("factor of 20.00"), "{}", finding.statement);
     assert!(
         finding.statement.contains(
-            "planning one takes 1240 us in the end and 41 us on a fresh table: the planner walks over dead"
+            "Planning takes 1240 us at the end and 41 us on a fresh table: the planner scans dead"
         ),
         "{}",
         finding.statement
@@ -427,7 +427,7 @@ fn r9_blames_the_planner_only_where_planning_takes_longer_in_the_end() {
     for planning in [None, Some(Planning { before: 41.0, after: 44.0 })] {
         let finding = deletes().with(|evidence| evidence.planning[1] = planning).only();
         assert_eq!((finding.cause, finding.confidence), (Cause::DeadEntries, Confidence::Likely));
-        assert!(finding.statement.contains(": statements walk over dead"), "{}", finding.statement);
+        assert!(finding.statement.contains(". Statements scan dead"), "{}", finding.statement);
     }
 }
 
@@ -437,9 +437,8 @@ fn r9_is_contradicted_by_another_plan_which_is_r10() {
         evidence.plans.as_mut().unwrap().contender = "Bitmap Heap Scan".into();
     });
     assert_eq!(other.causes(), [(Cause::Plan, Confidence::Strong)]);
-    assert!(
-        other.only().statement.contains("the plan has changed: Index Scan -> Bitmap Heap Scan")
-    );
+    let changed = "the query plan has changed: Index Scan -> Bitmap Heap Scan";
+    assert!(other.only().statement.contains(changed));
     assert_eq!(
         other.only().next,
         "rqps compare postgres@17.6 postgres@18.0 --workload micro:l.i2 --keep-data"
@@ -489,18 +488,18 @@ fn r15_the_same_rate_at_a_higher_cost_is_lost_efficiency() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Efficiency, Confidence::Strong));
     assert_eq!(
         finding.statement,
-        "As fast as before (-0.3 % operations/s), but dearer: user CPU per operation changes by \
-         +12.5 % (95 % interval +11.2 % to +13.8 %) (strong)."
+        "Same throughput (-0.3 % operations/s), higher cost per operation: user CPU by +12.5 % \
+         (95 % interval +11.2 % to +13.8 %) (strong)."
     );
     assert!(finding.importance > 0.1, "the rate alone would make it the least of all");
-    // A canary that moved with a twin that stayed: the core is slower, not the code.
-    let slower_core = case.with(|evidence| evidence.environment.canary_moved = Some(true));
+    // The reference loop moved and the A/A control stayed: the core is slower, not the code.
+    let slower_core = case.with(|evidence| evidence.environment.reference_loop_moved = Some(true));
     assert!(!slower_core.has(Cause::Efficiency));
-    // Taking turns, base and contender have the same core, and the twin shows whether that holds.
+    // In turns, baseline and contender have the same core, and the A/A control checks that.
     let turns = slower_core.with(|evidence| evidence.environment = TAKING_TURNS);
     assert_eq!(turns.causes(), [(Cause::Efficiency, Confidence::Strong)]);
-    let without_a_twin = turns.with(|evidence| evidence.environment.twin_moved = None);
-    assert_eq!(without_a_twin.causes(), [(Cause::Efficiency, Confidence::Likely)]);
+    let without_control = turns.with(|evidence| evidence.environment.control_moved = None);
+    assert_eq!(without_control.causes(), [(Cause::Efficiency, Confidence::Likely)]);
 }
 
 #[test]
@@ -510,7 +509,8 @@ fn r15_what_is_written_is_a_cost_of_statements_that_write() {
         case.with(|evidence| evidence.verdict = Verdict::EfficiencyRegression)
     };
     let finding = of(Class::Update).only();
-    assert!(finding.statement.contains("KiB written per operation changes by a factor of 3.00"));
+    let told = "higher cost per operation: KiB written by a factor of 3.00";
+    assert!(finding.statement.contains(told), "{}", finding.statement);
     assert!(!of(Class::Range).has(Cause::Efficiency), "hint bits, and the like");
 }
 
@@ -523,7 +523,7 @@ fn r17_waiting_without_a_cause_is_said_to_be_unexplained() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Unexplained, Confidence::Hint));
     assert_eq!(
         finding.statement,
-        "-9.1 % operations/s: 61 % of the added time is waiting that could not be attributed (hint)."
+        "-9.1 % operations/s: 61 % of the added time is waiting without a known cause (hint)."
     );
     assert_eq!(
         finding.next,

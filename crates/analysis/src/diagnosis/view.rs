@@ -1,5 +1,5 @@
-//! Evidence as rules look at it: always at what makes an operation dearer. For an improvement that
-//! is the base, so that each rule is written once.
+//! Evidence as rules use it: always for the arm whose operations cost more. For an improvement that
+//! is the baseline, so that each rule is written once.
 
 use rqps_observe::Meaning;
 use rqps_plan::Class;
@@ -24,7 +24,7 @@ pub(super) mod metric {
     pub(crate) const DATABASE: &str = "database_bytes";
 }
 
-/// What rules look at of what a DBMS counts itself.
+/// The counters of a DBMS that rules use.
 pub(super) mod engine {
     use rqps_observe::Meaning;
 
@@ -51,19 +51,19 @@ pub(super) mod engine {
     ];
 }
 
-/// Whether a rule looks at counters of the DBMS that stand for this.
+/// Whether a rule uses counters of the DBMS with this meaning.
 pub fn is_looked_at(meaning: Meaning) -> bool {
     engine::ALL.iter().any(|meanings| meanings.contains(&meaning))
 }
 
 pub(super) struct View<'a> {
     pub(super) evidence: &'a Evidence,
-    /// 1 where the contender is the dearer one, -1 where the base is.
+    /// 1 if the contender costs more, -1 if the baseline does.
     pub(super) sign: f64,
 }
 
 impl<'a> View<'a> {
-    /// None where there is no verdict that could have a cause.
+    /// None without a verdict that can have a cause.
     pub(super) fn of(evidence: &'a Evidence) -> Option<View<'a>> {
         let sign = match evidence.verdict {
             Verdict::Regression | Verdict::EfficiencyRegression => 1.0,
@@ -81,7 +81,7 @@ impl<'a> View<'a> {
         self.evidence.class
     }
 
-    /// Microseconds that an operation takes longer on the dearer side.
+    /// Microseconds that an operation of the costlier arm takes longer.
     pub(super) fn added(&self) -> f64 {
         self.evidence.time.change.value * self.sign
     }
@@ -91,12 +91,12 @@ impl<'a> View<'a> {
         Some(self.evidence.parts.get(&part)?.change.times(self.sign))
     }
 
-    /// Of the added time, beyond doubt or not: enough to contradict a cause.
+    /// Of the added time, significant or not: enough to contradict a cause.
     pub(super) fn share(&self, part: Part) -> Option<f64> {
         self.share_of(self.part(part)?.value)
     }
 
-    /// Of a part that has grown beyond doubt, which a cause can rest on.
+    /// Of a part that has grown significantly, which a cause can rest on.
     pub(super) fn sure_share(&self, part: Part) -> Option<f64> {
         self.share_of(self.part(part).filter(|change| change.is_above(0.0))?.value)
     }
@@ -106,9 +106,9 @@ impl<'a> View<'a> {
         (self.added() > 0.0).then(|| micros / self.added())
     }
 
-    /// The change of a metric as it was measured, contender against base. What the server itself
-    /// was seen to read and write is told from the others'; the device is not, where they take
-    /// turns.
+    /// The change of a metric as it was measured, contender against baseline. Where arms take
+    /// turns, the reads and writes of a server's own processes are known, those of the device are
+    /// not.
     pub(super) fn change(&self, name: &str) -> Option<Change> {
         let own = match name {
             metric::READ_BYTES => "server_read_bytes",
@@ -119,8 +119,8 @@ impl<'a> View<'a> {
         metrics.get(name).or_else(|| metrics.get(own)).copied()
     }
 
-    /// The counter of the DBMS that stands for something, with its name: of several the one that
-    /// counts most, since a server also counts what an engine does that hardly works.
+    /// The counter of the DBMS with one of these meanings, and its name. Of several it is the one
+    /// that counts most, since a server also counts for an engine that is hardly used.
     pub(super) fn engine(&self, of: &[Meaning]) -> Option<(&'a str, Change)> {
         let meanings = &self.evidence.meanings;
         let stands_for = |name: &String| meanings.get(name).is_some_and(|one| of.contains(one));
@@ -130,8 +130,8 @@ impl<'a> View<'a> {
         most.map(|(name, change)| (name.as_str(), *change))
     }
 
-    /// More of it on the dearer side: the interval excludes 0, and it is more than the twins'
-    /// noise.
+    /// The costlier arm has more of it: the interval excludes 0, and the change exceeds the noise
+    /// of the A/A controls.
     pub(super) fn up(&self, name: &str) -> Option<bool> {
         self.change(name).map(|change| self.is_up(change))
     }
@@ -140,7 +140,7 @@ impl<'a> View<'a> {
         change.is_up(self.sign)
     }
 
-    /// What an operation of the dearer side has of it, and one of the other.
+    /// The amount per operation of the costlier arm, and of the other.
     pub(super) fn amounts(&self, change: Change) -> (f64, f64) {
         match self.is_slower() {
             true => (change.contender, change.base),
@@ -148,17 +148,17 @@ impl<'a> View<'a> {
         }
     }
 
-    /// What an operation of the dearer side has more of it.
+    /// The amount that an operation of the costlier arm has more.
     pub(super) fn added_amount(&self, change: Change) -> f64 {
-        let (dearer, other) = self.amounts(change);
-        dearer - other
+        let (costlier, other) = self.amounts(change);
+        costlier - other
     }
 
     fn is_down(&self, change: Change) -> bool {
         change.is_up(-self.sign)
     }
 
-    /// As much of it on both sides; none where the interval leaves that open.
+    /// Both arms have the same amount; none if the interval leaves that open.
     pub(super) fn flat(&self, name: &str) -> Option<bool> {
         self.change(name)?.is_flat()
     }
@@ -175,17 +175,17 @@ impl<'a> View<'a> {
         self.engine(of).map(|(_, change)| self.is_down(change))
     }
 
-    /// There is one client. Of several it is not known what one alone would lose.
+    /// There is one client. Of several clients it is not known what a single one would lose.
     pub(super) fn is_one_client(&self) -> Option<bool> {
         (self.evidence.clients == 1).then_some(true)
     }
 
-    /// What a part contributes, as it was measured.
+    /// The contribution of a part, as it was measured.
     pub(super) fn number(&self, part: Part) -> Option<Number> {
         Some(Number::micros(part.name(), &self.evidence.parts.get(&part)?.change))
     }
 
-    /// What planning takes on the dearer side.
+    /// The planning time of the costlier arm.
     pub(super) fn planning(&self) -> Option<Planning> {
         self.evidence.planning[usize::from(self.is_slower())]
     }
@@ -203,8 +203,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// The server's functions that surely take more time on the dearer side, the largest growth
-    /// first. Those of the kernel, which end in `_[k]`, are left out: they are system CPU.
+    /// The server's functions whose time is significantly higher in the costlier arm, the largest
+    /// growth first. Those of the kernel, which end in `_[k]`, are excluded: they are system CPU.
     pub(super) fn growths(&self) -> Vec<&'a Growth> {
         let is_grown = |growth: &&Growth| {
             growth.change.times(self.sign).is_above(0.0) && !growth.frame.ends_with("_[k]")
@@ -216,7 +216,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Whether any of them is so; none if none is known to be so and one was not looked at.
+/// Whether any of them holds; none if none is known to hold and one was not checked.
 pub(super) fn any(facts: &[Option<bool>]) -> Option<bool> {
     if facts.contains(&Some(true)) {
         return Some(true);
@@ -224,7 +224,7 @@ pub(super) fn any(facts: &[Option<bool>]) -> Option<bool> {
     if facts.contains(&None) { None } else { Some(false) }
 }
 
-/// Whether all of them are so.
+/// Whether all of them hold.
 pub(super) fn all(facts: &[Option<bool>]) -> Option<bool> {
     let not: Vec<Option<bool>> = facts.iter().map(|fact| fact.map(|fact| !fact)).collect();
     any(&not).map(|any| !any)

@@ -1,10 +1,10 @@
-//! Numbers as statements have them.
+//! Numbers as they are printed in statements.
 
 use super::evidence::{Change, Estimate};
 use rqps_stats::Interval;
 use rqps_stats::digits::{Digits, decimals};
 
-/// The logarithm of a ratio as a change in percent, `-2.9 %`; from twofold on as a factor.
+/// The logarithm of a ratio as a change in percent, `-2.9 %`, or from twofold on as a factor.
 pub(super) fn change(log: f64) -> String {
     match log.exp() {
         factor if is_factor(factor) => format!("a factor of {factor:.2}"),

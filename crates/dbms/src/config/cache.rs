@@ -1,4 +1,4 @@
-//! The setting that says how much a DBMS caches.
+//! The cache-size setting of a DBMS.
 
 use rqps_plan::Contender;
 
@@ -6,7 +6,7 @@ use super::file::Setting;
 use super::machine::resolve;
 use crate::descriptor::{CacheSetting, Descriptor};
 
-/// The contender with a cache of so many bytes, unless it has a setting of its own for it.
+/// The contender with a cache of this many bytes, unless it sets the size itself.
 pub fn with_cache(contender: &Contender, bytes: u64) -> Contender {
     let mut contender = contender.clone();
     if own(&contender).is_none() {
@@ -16,8 +16,8 @@ pub fn with_cache(contender: &Contender, bytes: u64) -> Contender {
     contender
 }
 
-/// The bytes of the cache that the contender's own setting asks for; none without one, or if it is
-/// nothing that rqps can read.
+/// The cache size in bytes by the contender's own setting; none without one, or if rqps cannot read
+/// it.
 pub fn cache_bytes(contender: &Contender) -> Option<u64> {
     let value = resolve(contender.dbms, own(contender)?).trim().to_lowercase();
     let digits = value.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(value.len());
@@ -38,7 +38,7 @@ fn setting(contender: &Contender) -> &'static CacheSetting {
     &<&Descriptor>::from(contender).cache
 }
 
-/// The value that the contender itself gives its cache.
+/// The contender's own value for its cache.
 fn own(contender: &Contender) -> Option<&str> {
     let is_it = |name: &str| Setting::plain(name) == setting(contender).name;
     let found = contender.settings.iter().find(|(name, _)| is_it(name));

@@ -1,9 +1,9 @@
 //! The syntax of config files: `name = value` on a line, and `include <name>` to build on another.
 
-/// What a line of a config file says.
+/// A line of a config file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// The settings of another named config come here.
+    /// Inserts the settings of another named config.
     Include(String),
     Setting(Setting),
 }
@@ -12,12 +12,12 @@ pub(super) enum Line {
 pub(super) struct Setting {
     pub(super) name: String,
     pub(super) value: String,
-    /// Builds that do not know it go without it.
+    /// Skipped by builds that do not know it.
     pub(super) optional: bool,
 }
 
 impl Setting {
-    /// The name as all DBMSs take it; MySQL also knows dashes.
+    /// The name in the form that all DBMSs accept; MySQL also accepts dashes.
     pub(super) fn plain(name: &str) -> String {
         name.replace('-', "_").to_lowercase()
     }
@@ -32,8 +32,8 @@ impl Setting {
     }
 }
 
-/// Lines with comments from # on, and values in quotes if they like. A line that begins with ? is
-/// for the builds that know the setting; one that ends with a backslash goes on in the next.
+/// Lines with comments from # on, and values with or without quotes. A line that begins with ? is
+/// only for builds that know the setting; one that ends with a backslash continues in the next.
 pub(super) fn parse(text: &str) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut begun = String::new();
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_file_may_build_on_another() {
-        assert_eq!(parse("include x9a2  # the base\n"), [Line::Include("x9a2".to_string())]);
+        assert_eq!(parse("include x9a2  # the baseline\n"), [Line::Include("x9a2".to_string())]);
     }
 
     #[test]

@@ -6,15 +6,15 @@ use rqps_plan::Dbms;
 
 use crate::descriptor::descriptor;
 
-/// Memory of the machine in bytes, or what rqps and its servers are limited to, as in a container.
+/// Memory of the machine in bytes, or the limit of rqps and its servers, as in a container.
 pub fn memory() -> u64 {
     let info = rustix::system::sysinfo();
     let machine = (info.totalram as u64).saturating_mul(u64::from(info.mem_unit.max(1)));
     rqps_observe::memory_limit().map_or(machine, |limit| limit.min(machine))
 }
 
-/// `25%` is that share of the machine's memory, in megabytes, and `50%cpus` that share of its CPUs,
-/// at least one; anything else stays.
+/// Replaces `25%` by that share of the machine's memory in megabytes, and `50%cpus` by that share
+/// of its CPUs, at least one; other values stay.
 pub(super) fn resolve(dbms: Dbms, value: &str) -> String {
     let cpus = available_parallelism().map_or(1, |cpus| cpus.get() as u64);
     on(dbms, value, memory(), cpus)

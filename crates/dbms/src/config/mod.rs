@@ -19,25 +19,25 @@ pub use cache::{cache_bytes, with_cache};
 pub use machine::memory;
 pub use named::{NamedConfig, all_configs, configs};
 
-/// The config of a contender that names none.
+/// The config of a contender without one.
 const DEFAULT: &str = "base";
-/// How many settings are shown to who asked for one that there is not.
+/// How many similar settings an error about an unknown one lists.
 const NEAR: usize = 12;
 
-/// Names, in lower case and with underscores, and values.
+/// Names in lower case with underscores, and values.
 pub(crate) type Settings = Vec<(String, String)>;
 
-/// What a build takes, and what rqps keeps to itself.
+/// The settings that a build accepts, and those that are reserved for rqps.
 pub(crate) struct Vocabulary<'a> {
     pub(crate) version: &'a str,
     pub(crate) names: &'a [String],
-    /// Whether the build takes a name; that may be more than the names it lists.
+    /// Whether the build accepts a name; it may accept more than it lists.
     pub(crate) knows: &'a dyn Fn(&str) -> bool,
     pub(crate) reserved: &'a [&'a str],
 }
 
 impl Vocabulary<'_> {
-    /// The settings of a contender that the build will run with: those of its config, then its own.
+    /// The settings that a contender's build will run with: those of its config, then its own.
     pub(crate) fn settings(&self, contender: &Contender) -> Result<Settings, DbmsError> {
         let mut chosen = Settings::new();
         for Setting { name, value, optional } in settings(contender)? {
@@ -55,7 +55,8 @@ impl Vocabulary<'_> {
         Ok(chosen)
     }
 
-    /// Several hundred names are no help; those that share a word with the wanted one are.
+    /// Several hundred names do not help; only those that share a word with the wanted one are
+    /// listed.
     fn near(&self, wanted: &str) -> Vec<&str> {
         let words: Vec<&str> = wanted.split('_').filter(|word| word.len() > 3).collect();
         let all = || self.names.iter().map(String::as_str);
@@ -66,9 +67,9 @@ impl Vocabulary<'_> {
     }
 }
 
-/// Settings in the order in which they count. Of two for one name the later one is kept.
+/// Settings in order of increasing precedence. Of two with one name the later one is kept.
 fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
-    // A DBMS without named configs runs as it comes.
+    // A DBMS without named configs runs with its defaults.
     let is_named = !<&Descriptor>::from(contender).configs.is_empty();
     let configured = match contender.config.as_deref().or(is_named.then_some(DEFAULT)) {
         None => Vec::new(),
@@ -95,7 +96,7 @@ fn config(contender: &Contender, name: &str) -> Result<&'static NamedConfig, Dbm
     named(contender.dbms, contender.engine.as_deref(), name)
 }
 
-/// The settings of a config file, with those of the configs it builds on.
+/// The settings of a config file, including those of the configs that it includes.
 fn expand(contender: &Contender, text: &str) -> Result<Vec<Setting>, DbmsError> {
     let mut settings = Vec::new();
     for line in parse(text) {
@@ -116,7 +117,7 @@ fn set(settings: &mut Vec<Setting>, setting: Setting) {
     settings.push(setting);
 }
 
-/// What a contender is configured with on this machine, a setting a line, whatever its build knows.
+/// The settings of a contender on this machine, one per line, whether or not its build knows them.
 pub fn resolved(contender: &Contender) -> Result<Vec<String>, DbmsError> {
     let line = |setting: Setting| {
         let mark = if setting.optional { "?" } else { "" };
@@ -246,7 +247,7 @@ mod tests {
         let error = settings(&contender.parse().unwrap()).unwrap_err().to_string();
         assert_eq!(
             error,
-            "a config includes others by their names, and not files such as './x10a.conf'"
+            "a config cannot include the file './x10a.conf'. Include one that comes with rqps, by its name"
         );
         fs::write(&file, "include x10").unwrap();
         let error = settings(&contender.parse().unwrap()).unwrap_err().to_string();

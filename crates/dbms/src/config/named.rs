@@ -1,4 +1,4 @@
-//! The configs that come with rqps: a file each, below `crates/dbms/configs`.
+//! The configs that come with rqps, one file each in `crates/dbms/configs`.
 
 use rqps_plan::{Dbms, suggestion};
 
@@ -8,11 +8,11 @@ use crate::error::DbmsError;
 /// A config by its name, for one DBMS or several.
 #[derive(Debug)]
 pub struct NamedConfig {
-    /// Whom it is for: `postgres`, `mysql`, `mariadb`, `myrocks` or `sqlite`. What is not among
-    /// MariaDB's own is taken from MySQL's.
+    /// Its family: `postgres`, `mysql`, `mariadb`, `myrocks` or `sqlite`. MariaDB also uses the
+    /// configs of MySQL.
     pub family: &'static str,
     pub name: &'static str,
-    /// The file as it is: what it is for in a comment, then its settings.
+    /// The text of the file: a comment with its purpose, then its settings.
     pub text: &'static str,
 }
 
@@ -77,7 +77,7 @@ pub fn configs(dbms: Dbms, engine: Option<&str>) -> Vec<&'static NamedConfig> {
     found
 }
 
-/// The config that a contender means; the published tags put a c before the names.
+/// The config with a contender's name for it; the published tags put a c before the names.
 pub(super) fn named(
     dbms: Dbms,
     engine: Option<&str>,

@@ -1,4 +1,4 @@
-//! What a MySQL or MariaDB server is asked over a connection, whoever started it.
+//! Control work of MySQL and MariaDB over a connection, for own and remote servers.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -15,8 +15,8 @@ use crate::error::DbmsError;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
-/// The names of variables that nobody has set: by MySQL since 8.0, and by MariaDB. Earlier MySQLs
-/// have neither table.
+/// The names of variables with compiled-in values: for MySQL since 8.0, and for MariaDB. Earlier
+/// MySQLs have neither table.
 const DEFAULTS: [&str; 2] = [
     "select lower(variable_name) from performance_schema.variables_info \
      where variable_source = 'COMPILED'",
@@ -29,16 +29,15 @@ const DROP_BINLOGS: [&str; 2] = ["reset binary logs and gtids", "reset master"];
 /// The SQLSTATE of a statement that the server does not know.
 const UNKNOWN_STATEMENT: &str = "42000";
 
-/// Control work of MySQL and MariaDB, by whose server it is: of somebody else's no setting is
-/// changed, and it may refuse what needs rights that a guest does not have.
+/// Control work of MySQL and MariaDB. A remote server keeps its settings, and may deny what needs
+/// rights that rqps lacks there.
 pub(super) enum MysqlControl {
     Own,
     Guest,
 }
 
-/// Why a server of somebody else's is not brought to rest.
-const NOT_OURS: &str =
-    "it needs settings that rqps does not change on a server that it has not started";
+/// Why a remote server is not quiesced.
+const NOT_OURS: &str = "it needs settings that rqps does not change on a remote server";
 
 impl Control for MysqlControl {
     fn version(&self, target: &Target) -> Result<String, DbmsError> {
@@ -139,7 +138,7 @@ pub(super) fn has_table(connection: &mut dyn Connection, name: &str) -> Result<b
     Ok(scalar(connection, &sql)?.is_some_and(|count| count != "0"))
 }
 
-/// Makes the benchmark's database in a server of rqps's own.
+/// Creates the benchmark's database in a server of rqps's own.
 pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     target.connect()?.run(&format!("create database if not exists {DATABASE}"))?;
     Ok(())

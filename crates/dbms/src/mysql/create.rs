@@ -1,5 +1,5 @@
-//! Creating a data directory: by the server's own `--initialize-insecure` where it has it,
-//! otherwise by its bootstrap mode, which is fed the scripts that come with the build.
+//! Creates a data directory: by the server's `--initialize-insecure` where it exists, otherwise by
+//! its bootstrap mode, which reads the scripts of the build.
 
 use std::fs;
 use std::io::Write;
@@ -12,7 +12,7 @@ use crate::error::DbmsError;
 use crate::process::{self, Runs};
 use crate::theirs;
 
-/// The scripts that make the system tables, in order; each under the names that versions give it.
+/// The scripts that create the system tables, in order; each with its names in different versions.
 const SCRIPTS: [&[&str]; 4] = [
     &["mariadb_system_tables.sql", "mysql_system_tables.sql"],
     &["mariadb_performance_tables.sql", "mysql_performance_tables.sql"],
@@ -20,7 +20,7 @@ const SCRIPTS: [&[&str]; 4] = [
     &["fill_help_tables.sql"],
 ];
 
-/// Settings that a data directory keeps from its making, in all versions or in some.
+/// Settings that are fixed when a data directory is created, in all versions or in some.
 const KEPT: [&str; 7] = [
     "innodb_data_file_path",
     "innodb_log_file_size",
@@ -41,7 +41,7 @@ impl Mysql {
         })
     }
 
-    /// What every way of making a data directory is told, but for where it is.
+    /// The arguments of every way to create a data directory, except for its place.
     fn told(&self) -> Vec<String> {
         let kept = self.settings.iter().filter(|(name, _)| KEPT.contains(&name.as_str()));
         let kept = kept.map(|(name, value)| format!("--{name}={value}"));
@@ -64,12 +64,12 @@ impl Mysql {
     fn bootstrap(&self, data: &Path, log: &Path) -> Result<(), DbmsError> {
         let system = data.join("mysql");
         theirs::work_in(data, || fs::create_dir(&system))
-            .map_err(DbmsError::file("make", &system))?;
+            .map_err(DbmsError::file("create", &system))?;
         let mut sql = "use mysql;\n".to_string();
         for names in SCRIPTS {
             match self.options.script(names)? {
                 Some(text) => sql += &text,
-                // Older versions have fewer scripts, but none is without its system tables.
+                // Older versions have fewer scripts, but all have their system tables.
                 None if names == SCRIPTS[0] => {
                     let reason = format!("the build has no {}", names[1]);
                     return Err(DbmsError::Start { what: self.dbms().name(), reason });
@@ -87,7 +87,7 @@ impl Mysql {
         let since = process::length(log);
         let mut child = command.spawn().map_err(started)?;
         if let Some(mut input) = child.stdin.take() {
-            // A server that gives up closes its input; its log says why.
+            // A server that gives up closes its input; its log has the reason.
             let _ = input.write_all(sql.as_bytes());
         }
         let status = child.wait().map_err(started)?;
@@ -101,8 +101,8 @@ impl Mysql {
     }
 }
 
-/// Temporary files are beside the data: a server that starts removes those of all others that have
-/// the same place for them.
+/// Temporary files are beside the data: a starting server removes those of all other servers with
+/// the same folder for them.
 fn directories(data: &Path) -> [String; 2] {
     ["datadir", "tmpdir"].map(|name| format!("--{name}={}", data.display()))
 }

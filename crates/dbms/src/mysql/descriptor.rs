@@ -1,4 +1,4 @@
-//! What is known of MySQL and MariaDB, with InnoDB and with MyRocks.
+//! Descriptors of MySQL and MariaDB, with InnoDB and with MyRocks.
 
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 
@@ -13,7 +13,7 @@ use crate::home::Home;
 use crate::source::{self, JAR, Package, Registry, Tell, X86};
 
 const INNODB_READS: &[Deciding] = &[
-    // In MariaDB from 11.0 on, where the other only sets it when the server starts.
+    // In MariaDB from 11.0 on, where the other setting only initialises this one at the start.
     ("innodb_data_file_buffering", |value| !is_on(value)),
     ("innodb_flush_method", |value| value.contains("O_DIRECT")),
 ];
@@ -60,10 +60,10 @@ const MYROCKS: Descriptor = Descriptor {
     dialect: Dialect::MYROCKS,
     configs: &["myrocks"],
     cache: cache("rocksdb_block_cache_size"),
-    // 55 GB for 800M rows, but twice that, for its cache holds unpacked what is packed on the disk.
-    // It also has the indexes and filters of its files, and is cut into 64 parts.
+    // 55 GB for 800M rows, doubled, since its cache holds unpacked data that are packed on disk. It
+    // also holds the indexes and filters of the files, and is split into 64 parts.
     need: CacheNeed { row: 150, least: 64 << 20 },
-    // As in all that is published of it.
+    // As in all published results.
     implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
     durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
     direct_reads: &[("rocksdb_use_direct_reads", is_on)],
@@ -80,10 +80,10 @@ pub(crate) static MARIADB: Descriptor = Descriptor {
     packages: &MARIADB_PACKAGES,
     programs: MARIADB_PROGRAMS,
     version: MARIADB_VERSION,
-    // Since 11.4 a server without a certificate makes itself a key of 4096 bits at every start: 1
-    // to 12 s.
+    // Since 11.4 a server without a certificate creates a key of 4096 bits at every start: 1 to 12
+    // s.
     implied: &[SELF_SIGNED],
-    // What is not among its own is taken from MySQL's.
+    // MySQL's configs are used where it has none of its own.
     configs: &["mariadb", "mysql"],
     // Of 10.11, with the default config.
     sizes: |_| Footprint { empty: 30 << 20, allocated: 1_010 << 20, ..FOOTPRINT },
@@ -101,7 +101,7 @@ pub(crate) static MARIADB_ROCKS: Descriptor = Descriptor {
 
 const SELF_SIGNED: (&str, &str, &[&str]) = ("?ssl", "0", &["ssl_", "tls_"]);
 
-/// Settings in /etc are for another build, which may know more of them.
+/// Settings in /etc are for another build, which may know other settings.
 const NO_DEFAULTS: &[&str] = &["--no-defaults"];
 
 const MARIADB_VERSION: TellsVersion = TellsVersion::Run {
@@ -110,7 +110,7 @@ const MARIADB_VERSION: TellsVersion = TellsVersion::Run {
     ends_at: Some('-'),
 };
 
-/// It was called as MySQL's before 10.5.
+/// Before 10.5 it had the name of MySQL's.
 const MARIADB_PROGRAMS: &[&str] = &[
     "bin/mariadbd",
     "sbin/mariadbd",
@@ -121,7 +121,7 @@ const MARIADB_PROGRAMS: &[&str] = &[
     "libexec/mysqld",
 ];
 
-/// What Maven has is upstream's own.
+/// The builds on Maven are upstream's own.
 static MYSQL_PACKAGES: [Package; 2] = [
     Package::of_debian(Dbms::Mysql, "sid", "9", "mysql-server-core"),
     Package::new(
@@ -132,7 +132,7 @@ static MYSQL_PACKAGES: [Package; 2] = [
     ),
 ];
 
-/// Only Debian's have MyRocks.
+/// Only Debian's builds have MyRocks.
 static MARIADB_PACKAGES: [Package; 3] = [
     mariadb("trixie", "11.8"),
     mariadb("bookworm", "10.11"),
@@ -163,9 +163,9 @@ const FOOTPRINT: Footprint = Footprint {
     build: 500 << 20,
 };
 
-/// Of 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs at once, as large as
-/// the config wants them; 5.6 wrote them, too, and 5.7 is taken to. Data directories of 5 are too
-/// large to be kept for copies, and those of a build of one's own are not.
+/// Measured with 8.0.33 and 5.6.14, with the default config. InnoDB allocates redo logs in full at
+/// once; 5.6 also writes them, and 5.7 is assumed to. Data directories of 5.x are too large to be
+/// kept for copies, and those of a user's own build are not kept.
 fn of_mysql(build: &Build) -> Footprint {
     let version = match build {
         Build::Version { version, .. } => Some(version),

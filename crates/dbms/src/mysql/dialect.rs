@@ -30,8 +30,8 @@ const SQL: Sql = Sql {
              where table_schema = database() and table_name = '{table}'"
         )
     },
-    // Later releases answer in another form unless they are asked for this one, and old ones know
-    // no other. Old releases explain only what reads.
+    // Later releases use another format unless this one is requested, and old ones know no other.
+    // Old releases explain only reads.
     explain: &["explain format=traditional", "explain"],
     plan_node,
     transactions: Transactions::Text,
@@ -68,7 +68,7 @@ fn last_key(
     Ok(digits.parse().ok())
 }
 
-/// It cannot be dropped unless it is there.
+/// An index can only be dropped if it exists.
 fn drop_index(connection: &mut dyn Connection, table: &str, index: &str) -> Result<(), Error> {
     let there = connection.query(&format!("show index from {table} where key_name = '{index}'"))?;
     if !there.is_empty() {
@@ -77,11 +77,11 @@ fn drop_index(connection: &mut dyn Connection, table: &str, index: &str) -> Resu
     Ok(())
 }
 
-/// What the notes of a plan say that is a matter of the plan.
+/// The notes of a query plan that belong to its shape.
 const NOTES: [&str; 3] = ["Using index", "Using temporary", "Using filesort"];
 
-/// `sbtest1 range by PRIMARY` of a row of the plan, whose columns have become more over the years:
-/// 10, and 12 from 5.7 on, where `partitions` and `filtered` were added.
+/// `sbtest1 range by PRIMARY` from a row of the query plan. It has 10 columns, and 12 from 5.7 on,
+/// which added `partitions` and `filtered`.
 fn plan_node(row: Row) -> Option<String> {
     let column = |at: usize| row.get(at).cloned().flatten().unwrap_or_default();
     let (table, kind, key, extra) = match row.len() {

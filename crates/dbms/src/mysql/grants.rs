@@ -1,12 +1,12 @@
-//! Which rights an account has on a database, from what `show grants` answers.
+//! The rights of an account on a database, from the result of `show grants`.
 
-/// What a workload does, and what shows whether anything in a database is somebody else's.
+/// Rights for the work of a workload, and for finding objects of others in a database.
 const NEEDED: [&str; 11] = [
     "ALTER", "CREATE", "DELETE", "DROP", "EVENT", "EXECUTE", "INDEX", "INSERT", "SELECT",
     "TRIGGER", "UPDATE",
 ];
 
-/// The rights that are needed on a database and are not in these grants.
+/// The rights that a database needs and these grants lack.
 pub(super) fn missing(grants: &[String], database: &str) -> Vec<&'static str> {
     let mut has = [false; NEEDED.len()];
     for grant in grants {
@@ -15,7 +15,7 @@ pub(super) fn missing(grants: &[String], database: &str) -> Vec<&'static str> {
             (_, Some(rest)) => (false, rest),
             _ => continue,
         };
-        // A role that is granted is on nothing.
+        // The grant of a role has no ON.
         let Some((rights, scope)) = rest.split_once(" ON ") else { continue };
         let end = if gives { " TO " } else { " FROM " };
         let scope = scope.split(end).next().unwrap_or_default();
@@ -33,14 +33,14 @@ pub(super) fn missing(grants: &[String], database: &str) -> Vec<&'static str> {
     NEEDED.iter().zip(has).filter(|(_, has)| !has).map(|(name, _)| *name).collect()
 }
 
-/// Whether a scope such as `` `rq%`.* `` has all of a database in it.
+/// Whether a scope such as `` `rq%`.* `` covers all of a database.
 fn covers(scope: &str, database: &str) -> bool {
     let Some(pattern) = scope.strip_suffix(".*") else { return false };
     let pattern = pattern.trim_matches('`').replace("``", "`");
     pattern == "*" || is_like(pattern.as_bytes(), database.as_bytes())
 }
 
-/// SQL's LIKE with `\` for what stands for itself.
+/// SQL's LIKE with `\` as the escape character.
 fn is_like(pattern: &[u8], text: &[u8]) -> bool {
     match (pattern, text) {
         ([], text) => text.is_empty(),

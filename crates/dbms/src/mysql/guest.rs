@@ -1,4 +1,4 @@
-//! MySQL and MariaDB as servers of somebody else's: a database of rqps's own.
+//! MySQL and MariaDB as remote servers: a database of rqps's own.
 
 use std::sync::Arc;
 
@@ -14,15 +14,14 @@ use crate::guest::{
 };
 use crate::remote::Remote;
 
-/// rqps's own database in a server that is not.
+/// rqps's own database on a remote server.
 const DATABASE: &str = "rqps";
-/// The table by which rqps knows its database.
+/// The table that marks rqps's database.
 const MARK: &str = "made_by_rqps";
-/// The lock that keeps other runs out, by its name.
+/// The name of the lock that keeps other runs out.
 const LOCK: &str = "rqps";
 
-/// What would cut short what rqps asks the server before it knows what that has. Each server knows
-/// some of these.
+/// Limits that could cut short rqps's first statements. Each server knows some of them.
 const LIMITS: [&str; 4] = [
     "max_execution_time = 0",
     "max_statement_time = 0",
@@ -31,16 +30,16 @@ const LIMITS: [&str; 4] = [
 ];
 /// The number of the error that a server does not know a variable.
 const UNKNOWN_VARIABLE: &str = "1193";
-/// The numbers of errors that a table is needed by others: before 8.0, and since.
+/// The errors that a table is referenced by others: before 8.0, and since.
 const NEEDED_BY_OTHERS: [&str; 3] = ["1217", "1451", "3730"];
 
-/// The longest packet of a load, with room for what is around it; no workload sends less.
+/// The longest packet of a load, with room for its overhead; no workload sends less.
 const LOAD: u64 = 61 << 10;
 
-/// What every session sets. What only changes what a statement costs (the optimizer's switches,
-/// memory, binary logs, caches) is the server's and stays.
+/// Variables that every session sets. Those that only change the cost of a statement (the
+/// optimizer's switches, memory, binary logs, caches) stay as the server has them.
 const VARIABLES: [Variable; 32] = [
-    // Each statement is a transaction unless one is begun, of the default level, that may write.
+    // Each statement outside a transaction is one of its own, at the default level, and may write.
     variable("autocommit", "ON"),
     variable("completion_type", "NO_CHAIN"),
     variable("transaction_isolation", "REPEATABLE-READ"),
@@ -49,7 +48,7 @@ const VARIABLES: [Variable; 32] = [
     variable("tx_read_only", "OFF"),
     // Values that do not fit are errors, and nothing else is.
     variable("sql_mode", "STRICT_TRANS_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION"),
-    // Statements are neither cut short nor refused for what they read, nor is their session ended.
+    // Statements are neither cut short nor rejected for what they read, and no session is ended.
     variable("max_execution_time", "0"),
     variable("max_statement_time", "0"),
     variable("sql_big_selects", "ON"),
@@ -61,7 +60,7 @@ const VARIABLES: [Variable; 32] = [
     variable("idle_transaction_timeout", "0"),
     variable("idle_readonly_transaction_timeout", "0"),
     variable("idle_write_transaction_timeout", "0"),
-    // A transaction that waits this long for another is begun again, which is counted.
+    // A transaction that waits this long for another is retried, which is counted.
     variable("innodb_lock_wait_timeout", "50"),
     variable("lock_wait_timeout", "86400"),
     // How values are read and written: data are made and compared as text.
@@ -71,22 +70,22 @@ const VARIABLES: [Variable; 32] = [
     variable("time_zone", "+00:00"),
     variable("sql_auto_is_null", "OFF"),
     variable("sql_quote_show_create", "ON"),
-    // Rows are checked as they come.
+    // Rows are checked on insert.
     variable("foreign_key_checks", "ON"),
     variable("unique_checks", "ON"),
     variable("check_constraint_checks", "ON"),
     variable("rocksdb_bulk_load", "OFF"),
-    // Keys follow each other.
+    // Keys are consecutive.
     variable("auto_increment_increment", "1"),
     variable("auto_increment_offset", "1"),
 ];
 
 struct MysqlGuest {
-    /// Without a database: rqps needs none but its own.
+    /// Without a database: rqps needs only its own.
     login: Login,
 }
 
-/// A server that is running already, by its URL.
+/// A remote server, by its URL.
 pub(super) fn login(url: &str, cancel: &Cancel) -> Result<Login, Error> {
     Ok(Login { cancel: cancel.clone(), ..mysql::login(url)? })
 }
@@ -100,7 +99,7 @@ pub(crate) fn remote(
     Ok(Remote::new(contender.spec(), Arc::new(MysqlGuest { login }), &MysqlControl::Guest))
 }
 
-/// A session as the server lists it.
+/// A session in the server's list.
 struct Session {
     id: String,
     user: String,
@@ -110,7 +109,7 @@ struct Session {
 }
 
 impl MysqlGuest {
-    /// Sessions that the account is shown: its own, and all with the right to see processes.
+    /// Sessions that the account may see: its own, and all with the PROCESS right.
     fn sessions(connection: &mut dyn Connection) -> Result<Vec<Session>, DbmsError> {
         let session = |row: Row| {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
@@ -125,7 +124,7 @@ impl MysqlGuest {
         text(connection, "select connection_id()")
     }
 
-    /// The database's mark: the run, the time, and whether the database was there before rqps.
+    /// The database's mark: the run, the time, and whether the database existed before.
     fn marks(connection: &mut dyn Connection) -> Result<Option<[String; 3]>, DbmsError> {
         let sql = format!(
             "select count(*) from information_schema.tables where table_schema = '{DATABASE}' \
@@ -159,8 +158,8 @@ impl MysqlGuest {
         Ok(())
     }
 
-    /// Removes the database that was just made and could not be marked, unless another run, or
-    /// anybody else, has come to it since.
+    /// Removes the database that was just created but could not be marked, unless another run or
+    /// user has begun to use it since.
     fn remove_unmarked(&self) -> Result<(), DbmsError> {
         let connection = &mut *self.connect()?;
         if self.lock(connection)?
@@ -197,7 +196,7 @@ impl Guest for MysqlGuest {
         Ok(connection)
     }
 
-    /// A proxy that shares connections shows it in that one client has several.
+    /// With a proxy that shares connections, the id of one client's connection changes.
     fn detour(&self) -> Result<Option<String>, DbmsError> {
         let mut first = target(self.login.clone()).connect()?;
         let mut second = target(self.login.clone()).connect()?;
@@ -205,7 +204,7 @@ impl Guest for MysqlGuest {
         let of_second = Self::own_id(&mut *second)?;
         let again = Self::own_id(&mut *first)?;
         Ok(match (of_second == before, again == before) {
-            (true, _) => Some("two connections at once have the same id".to_string()),
+            (true, _) => Some("two open connections have the same id".to_string()),
             (_, false) => Some("the id of a connection changes".to_string()),
             _ => None,
         })
@@ -257,7 +256,7 @@ impl Guest for MysqlGuest {
     ) -> Result<Vec<Missing>, DbmsError> {
         let roles = query_if_allowed(connection, "select current_role()")?.unwrap_or_default();
         let role = roles.into_iter().next().and_then(|row| row.into_iter().next().flatten());
-        // MySQL tells what roles give only if it is told which; MariaDB always does.
+        // MySQL lists the rights of roles only if they are named; MariaDB always does.
         let using = role.filter(|role| role.contains('`')).map(|role| format!(" using {role}"));
         let sql = format!("show grants for current_user(){}", using.unwrap_or_default());
         let rows = connection.query(&sql)?;
@@ -284,15 +283,15 @@ impl Guest for MysqlGuest {
         let own = sessions.iter().filter(|session| session.user == user).count() as i64;
         let limit = |most: i64, used: i64, name: &str, remedy: String| Limit {
             left: most - used,
-            text: format!("{name} is {most}, of which {used} are in use"),
+            text: format!("{name} is {most} and {used} are in use"),
             remedy,
         };
         let most = text(connection, "select @@global.max_connections")?;
-        let remedy = "have more with set global max_connections".to_string();
+        let remedy = "raise the limit with set global max_connections".to_string();
         let mut limits = vec![limit(number(Some(&most)), in_use, "max_connections", remedy)];
         let most = text(connection, "select @@session.max_user_connections")?;
         if let most @ 1.. = number(Some(&most)) {
-            let remedy = "have more with alter user … with max_user_connections".to_string();
+            let remedy = "raise the limit with alter user … with max_user_connections".to_string();
             limits.push(limit(most, own, "max_user_connections of this account", remedy));
         }
         Ok(limits)
@@ -308,7 +307,7 @@ impl Guest for MysqlGuest {
         let most = number(Some(&most)) as u64;
         Ok((most < needed).then(|| {
             format!(
-                "max_allowed_packet of the server is {most}: set it to {needed} or more (set global \
+                "max_allowed_packet of the server is {most}. Set it to {needed} or more (set global \
                  max_allowed_packet = …)"
             )
         }))
@@ -376,7 +375,7 @@ impl Guest for MysqlGuest {
         for session in Self::sessions(connection)? {
             let is_at_work = session.command != "Sleep" && session.database == DATABASE;
             if is_at_work && session.user == user && session.id != own {
-                // It may have ended meanwhile.
+                // The session may have ended meanwhile.
                 query_if_allowed(connection, &format!("kill {}", session.id))?;
             }
         }
@@ -391,7 +390,7 @@ impl Guest for MysqlGuest {
         let named = |table: &String| format!("{DATABASE}.`{}`", table.replace('`', "``"));
         let names: Vec<String> = tables.iter().map(named).collect();
         match connection.run(&format!("drop table if exists {}", names.join(", "))) {
-            // Keys of somebody's tables in other databases.
+            // Foreign keys of other tables in other databases.
             Err(Error::Server { code, message, .. })
                 if NEEDED_BY_OTHERS.iter().any(|number| code.starts_with(number)) =>
             {
@@ -412,22 +411,22 @@ impl Guest for MysqlGuest {
         }
         let marked = Self::write_mark(connection, token, was_there);
         if marked.is_err() && is_made {
-            // MySQL cannot make and mark it at once, so nobody would know later whose it is. Where
-            // it cannot be removed either, the next run takes it as one that was there.
+            // MySQL cannot create and mark it at once, and an unmarked one has no known owner.
+            // Where it cannot be removed either, the next run treats it as one that existed before.
             let _ = self.remove_unmarked();
         }
         marked
     }
 
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
-        // One that was there before is left as it was found: empty.
+        // A database that existed before is left as it was found: empty.
         if let Some([_, _, was_there]) = Self::marks(connection)?
             && was_there == "1"
         {
             connection.run(&format!("drop table {DATABASE}.{MARK}"))?;
             return Ok(());
         }
-        // It takes all that is in it along, so that nothing else may be.
+        // Dropping it removes all its contents, so it must contain nothing else.
         let Some(Contents { mark: Some(_), tables, others }) = self.contents(connection)? else {
             return Ok(());
         };

@@ -6,7 +6,7 @@ use rqps_wire::Target;
 use crate::error::DbmsError;
 use crate::meter::EngineMeter;
 
-/// What the status variables that say something of the work begin with, in lower case.
+/// Prefixes of the status variables about the work, in lower case.
 const WANTED: [&str; 8] = [
     "binlog_",
     "created_tmp_",
@@ -18,7 +18,7 @@ const WANTED: [&str; 8] = [
     "table_locks_",
 ];
 
-/// What says nothing of the work, or says again what another name does.
+/// Prefixes of variables that say nothing about the work, or duplicate others.
 const UNWANTED: [&str; 14] = [
     "binlog_snapshot_position",
     "innodb_metrics.buffer_",
@@ -36,7 +36,7 @@ const UNWANTED: [&str; 14] = [
     "innodb_undo_tablespaces_",
 ];
 
-/// Parts of the names of status variables that stand for something now, where the others only grow.
+/// Parts of the names of status variables that are gauges; the others only increase.
 const GAUGES: [&str; 23] = [
     "_age",
     "_adaptive_hash_cells",
@@ -64,11 +64,11 @@ const GAUGES: [&str; 23] = [
 ];
 /// Ends of such names.
 const GAUGE_ENDS: [&str; 3] = ["_avg", "_max", "_status_code"];
-/// Counters that one of [`GAUGES`] would take for a gauge.
+/// Counters that match one of [`GAUGES`].
 const COUNTERS: [&str; 2] = ["innodb_redo_log_current_lsn", "rocksdb_stall_pending_compaction"];
 
-/// What status variables stand for. One that did not move is not kept: the first of a meaning is
-/// the one that is known to have stood still.
+/// The meanings of status variables. A counter that did not move is not kept: the first of a
+/// meaning is then known to be zero.
 pub(super) const MEANINGS: [(&str, Meaning); 19] = [
     ("Innodb_row_lock_waits", Meaning::RowLockWaits),
     ("Innodb_os_log_written", Meaning::LogBytes),
@@ -91,7 +91,7 @@ pub(super) const MEANINGS: [(&str, Meaning); 19] = [
     ("Innodb_buffer_pool_wait_free", Meaning::WriterWaits),
 ];
 
-/// Status variables that show what goes on in the background.
+/// Status variables of background work.
 const LANES: [&str; 17] = [
     "Innodb_buffer_pool_pages_dirty",
     "Innodb_buffer_pool_pages_flushed",
@@ -112,7 +112,7 @@ const LANES: [&str; 17] = [
     "Rocksdb_wal_bytes",
 ];
 
-/// How InnoDB tells whether one of its metrics counts or stands for something now.
+/// InnoDB's metrics, each with whether it is a counter or a gauge.
 const INNODB_METRICS: &str = "select concat('innodb_metrics.', name), count, \
      if(type like '%counter', 'counter', 'gauge') from information_schema.innodb_metrics";
 
@@ -124,7 +124,7 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
         sources: vec![
             "show global status".to_string(),
             format!("{INNODB_METRICS} where status = 'enabled'"),
-            // Column families come and go, and their sum is what is asked for.
+            // Column families come and go, so their sum is read.
             "select concat('rocksdb_cfstats.', stat_type), sum(value), 'gauge' \
              from information_schema.rocksdb_cfstats group by stat_type"
                 .to_string(),

@@ -1,4 +1,4 @@
-//! MySQL and MariaDB: a build that rqps starts itself, or a server that is running elsewhere.
+//! MySQL and MariaDB: a build that rqps starts itself, or a remote server.
 
 mod control;
 mod create;
@@ -37,19 +37,19 @@ pub(crate) use guest::remote;
 use options::Options;
 use password::set_password;
 
-/// The account that a new data directory has, without a password.
+/// The account of a new data directory, without a password.
 const SUPERUSER: &str = "root";
-/// The benchmark's database, named as the original names it.
+/// The benchmark's database, with the name from the original benchmark.
 const DATABASE: &str = "ib";
 const INNODB: &str = "innodb";
 /// The plugin for MySQL's newer protocol, which rqps does not speak.
 const X_PLUGIN: &str = "mysqlx";
 /// MyRocks, which is a plugin in MariaDB.
 pub(crate) const ROCKSDB: &str = "rocksdb";
-/// SIGTERM is the orderly shutdown. There is no other that leaves the data recoverable and nothing
-/// behind than to end the process.
+/// SIGTERM is the orderly shutdown. For an immediate one that leaves recoverable data and no
+/// process, the process is killed.
 const SIGNALS: Signals = Signals { stop: Signal::TERM, quit: Signal::KILL };
-/// What a contender cannot set, because rqps does.
+/// Settings that a contender cannot set, because rqps does.
 const RESERVED: [&str; 11] = [
     "basedir",
     "bind_address",
@@ -63,7 +63,7 @@ const RESERVED: [&str; 11] = [
     "socket",
     "tmpdir",
 ];
-/// What is in every data directory.
+/// An entry that is in every data directory.
 const MARK: &str = "mysql";
 const SOCKET: &str = "mysql.sock";
 
@@ -75,7 +75,7 @@ fn target(login: Login) -> Target {
 pub(crate) struct Mysql {
     installed: Installed,
     spec: String,
-    /// What the server says that it takes.
+    /// The options that the server lists.
     options: Options,
     engine: String,
     settings: Settings,
@@ -107,15 +107,15 @@ impl Mysql {
         self.installed.dbms
     }
 
-    /// Writes the settings of this start beside the server's socket: into the data directory
-    /// whoever runs servers could write, too.
+    /// Writes the settings of this start beside the server's socket, since the user of servers
+    /// could also write to the data directory.
     fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
         let mut text = String::from("[mysqld]\n");
         let (data, socket) = (path_text(&place.data)?, start.folder.socket());
         let mut own = vec![
             ("socket", path_text(&socket.join(SOCKET))?),
             ("datadir", data.clone()),
-            // Where the indexes that are built are sorted; in no place that is shared with others.
+            // The folder for sorting index builds, which is not shared with others.
             ("tmpdir", data),
             ("pid_file", path_text(&socket.join("mysql.pid"))?),
             ("default_storage_engine", self.engine.clone()),
@@ -124,14 +124,14 @@ impl Mysql {
             Some(port) => {
                 own.push(("bind_address", "127.0.0.1".to_string()));
                 own.push(("port", port.to_string()));
-                // Else who comes from 127.0.0.1 comes from `localhost`, where the superuser has no
+                // Otherwise 127.0.0.1 is resolved to `localhost`, where the superuser has no
                 // password.
                 own.push(("skip_name_resolve", "ON".to_string()));
             }
             None => own.push(("skip_networking", "ON".to_string())),
         }
         if self.options.knows(X_PLUGIN) {
-            // It listens on ports and sockets of its own.
+            // The plugin listens on ports and sockets of its own.
             own.push((X_PLUGIN, "OFF".to_string()));
         }
         let own = own.iter().map(|(name, value)| (*name, value.as_str()));
@@ -143,7 +143,7 @@ impl Mysql {
     }
 }
 
-/// A path as an option file has it, where a line ends a value and a backslash begins an escape.
+/// A path for an option file, where a line end ends a value and a backslash begins an escape.
 fn path_text(path: &Path) -> Result<String, DbmsError> {
     let text = path.to_str().filter(|text| !text.contains('\n'));
     let text = text.map(|text| text.replace('\\', r"\\"));

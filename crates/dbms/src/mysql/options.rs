@@ -1,4 +1,4 @@
-//! What a server takes on its command line, as the server itself tells it.
+//! The command-line options of a server, from the server itself.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,25 +15,25 @@ use crate::source::Installed;
 
 use super::ROCKSDB;
 
-/// Where MyRocks is a plugin: the file that has it.
+/// The file of MyRocks, where it is a plugin.
 const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";
 /// A setting of every MyRocks.
 const ROCKSDB_SETTING: &str = "rocksdb_block_cache_size";
-/// How long a server may take that only tells of itself.
+/// How long a server may take to print its options.
 const TELLING: Duration = Duration::from_secs(60);
-/// Who has MyRocks.
+/// Builds that have MyRocks.
 const WITH_ROCKSDB: &str =
-    "Debian's MariaDB has, as mariadb@debian-10.11/rocksdb or mariadb@debian-11.8/rocksdb";
+    "Use Debian's MariaDB, as in mariadb@debian-10.11/rocksdb or mariadb@debian-11.8/rocksdb";
 
 /// The options of one build, and how its server is run.
 pub(super) struct Options {
     program: PathBuf,
-    /// Arguments before all others: what the program needs to be run at all.
+    /// Arguments before all others, which the program needs to run at all.
     leading: Vec<OsString>,
-    /// Where the server's own files are.
+    /// The places of the server's own files.
     places: Vec<String>,
     share: Option<PathBuf>,
-    /// What is to be loaded for the engine.
+    /// The plugin to load for the engine.
     plugin: Option<&'static str>,
     known: Vec<String>,
 }
@@ -48,12 +48,12 @@ impl Options {
         let (program, leading) = installed.command(&installed.server()?);
         let share = installed.share()?;
         let base = format!("--basedir={}", installed.base()?.display());
-        // Packages have a directory for it that only their installation makes.
+        // In packages, it is a directory that only their installation creates.
         let mut places = vec![base, "--secure-file-priv=".to_string()];
-        // So that tables can be loaded by the fastest means; a client gives what it wants to.
+        // Allows the fastest way to load tables; the client decides what it sends.
         places.push("--local-infile=1".to_string());
         let plugins = installed.plugins()?;
-        // Some builds of MySQL have MyRocks built in.
+        // In some builds of MySQL, MyRocks is built in.
         let has = |plugin: &str| plugins.as_ref().is_some_and(|dir| dir.join(plugin).is_file());
         let plugin = Some(ROCKSDB_PLUGIN).filter(|plugin| engine == ROCKSDB && has(plugin));
         let folders = [("lc-messages-dir", share.clone()), ("plugin-dir", plugins)];
@@ -65,7 +65,7 @@ impl Options {
         let folder = home.empty()?;
         let mut command = options.server(Runs::of(installed, user, &folder));
         command.arg("--no-defaults").args(options.common());
-        // Some versions look into the default data directory even for this.
+        // Some versions read the default data directory even for this.
         command.arg(format!("--datadir={}", folder.display())).args(["--verbose", "--help"]);
         let said = program::run(&mut command, TELLING, &mut || Ok(()));
         let said = said.map_err(|error| start(error.to_string()))?;
@@ -96,21 +96,21 @@ impl Options {
         &self.known
     }
 
-    /// Arguments that every run of the server needs: where its own files are, and which engine.
+    /// Arguments that every run of the server needs: the places of its files, and the engine.
     pub(super) fn common(&self) -> Vec<String> {
         let mut arguments = self.places.clone();
         arguments.extend(self.plugin.map(|plugin| format!("--plugin-load-add={plugin}")));
         arguments
     }
 
-    /// A command that runs the server, its arguments still to come.
+    /// A command that runs the server, without its arguments.
     pub(super) fn server(&self, runs: Runs<'_>) -> Command {
         let mut command = process::command(&self.program, runs);
         command.args(&self.leading);
         command
     }
 
-    /// The text of the first of these files that the build has among its scripts.
+    /// The text of the first of these files among the build's scripts.
     pub(super) fn script(&self, names: &[&str]) -> Result<Option<String>, DbmsError> {
         let folder = self.share.as_deref().unwrap_or(Path::new("/nonexistent"));
         let mut paths = names.iter().map(|name| folder.join(name));
@@ -121,7 +121,7 @@ impl Options {
 }
 
 /// Names in the output of `--verbose --help`: options as `--name[=#]`, in groups of spellings, and
-/// at its end a table of variables. Sorted, with underscores.
+/// a table of variables at the end. Sorted, with underscores.
 fn names(help: &str) -> Vec<String> {
     let plain = |name: &str| name.replace('-', "_").to_lowercase();
     let mut known: Vec<String> = Vec::new();

@@ -1,16 +1,16 @@
-//! The account of those who come over loopback.
+//! The account for connections over loopback.
 
 use rqps_wire::{Connection, Error, Target};
 
 use crate::LOOPBACK_USER;
 use crate::error::DbmsError;
 
-/// Where an account's connections come from, names not being looked up.
+/// The host of an account's connections, since names are not resolved.
 const LOOPBACK: &str = "127.0.0.1";
 
-/// Accounts without a password that do not come by the socket alone, as the scripts of old versions
-/// make them (names of hosts and `localhost` are not looked up): by versions that keep passwords in
-/// a column of that name, and by the others.
+/// Accounts without a password that can use TCP, as the scripts of old versions create them (host
+/// names and `localhost` are not resolved): for versions with a column `password`, and for the
+/// others.
 const OPEN: [&str; 2] = [
     "select user, host from mysql.user where host regexp '^[0-9a-f.:/%_]+$' \
      and password = '' and coalesce(authentication_string, '') = ''",
@@ -18,13 +18,13 @@ const OPEN: [&str; 2] = [
      and coalesce(authentication_string, '') = ''",
 ];
 
-/// Makes the account, or gives it this password, which accounts without one get, too. The superuser
-/// at `localhost` has none: that is the socket.
+/// Creates the account, or sets its password, and that of accounts without one. The superuser at
+/// `localhost` has none: that is the socket.
 pub(super) fn set_password(target: &Target, password: &str) -> Result<(), DbmsError> {
     let connection = &mut *target.connect()?;
     let account = quoted(LOOPBACK_USER, LOOPBACK);
     match connection.run(&format!("create user {account} identified by '{password}'")) {
-        // It is there already.
+        // The account exists already.
         Err(Error::Server { .. }) => change(connection, &account, password)?,
         made => drop(made?),
     }
@@ -43,7 +43,7 @@ pub(super) fn set_password(target: &Target, password: &str) -> Result<(), DbmsEr
     Ok(())
 }
 
-/// Gives an account a password, as new versions spell it, or old ones.
+/// Sets the password of an account, in the syntax of new versions, or of old ones.
 fn change(connection: &mut dyn Connection, account: &str, password: &str) -> Result<(), Error> {
     let new = format!("alter user {account} identified by '{password}'");
     let old = format!("set password for {account} = password('{password}')");

@@ -1,4 +1,4 @@
-//! Bringing a server of MySQL or MariaDB to rest: dirty pages, old row versions, the LSM tree.
+//! Quiescing a server of MySQL or MariaDB: dirty pages, old row versions, the LSM tree.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,17 @@ use rqps_wire::{Connection, scalar};
 use super::control::{has_table, variable};
 use crate::error::DbmsError;
 
-/// How long an engine may take to come to rest.
+/// How long an engine may take to become idle.
 const PATIENCE: Duration = Duration::from_secs(600);
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
-/// InnoDB is at rest when so few pages in a hundred are dirty and so few old row versions are left.
+/// InnoDB is idle when at most this percentage of pages is dirty and fewer old row versions are
+/// left.
 const DIRTY_PERCENT: u64 = 1;
 const HISTORY: u64 = 1_000;
-/// What InnoDB says of purge that has nothing to do.
+/// The text of InnoDB for a purge without work.
 const IDLE: &str = "running but idle";
 
-/// Settings that make InnoDB write its dirty pages, for as long as it is waited for.
+/// Settings that make InnoDB write its dirty pages, in force during the wait only.
 const WRITE_DIRTY: [(&str, &str); 3] = [
     ("innodb_max_dirty_pages_pct_lwm", "1"),
     ("innodb_max_dirty_pages_pct", "1"),
@@ -25,7 +26,7 @@ const WRITE_DIRTY: [(&str, &str); 3] = [
 
 /// Column families of MyRocks itself.
 const SYSTEM_FAMILY: &str = "__system__";
-/// What MyRocks has to do still: memtables to flush, compactions that are due or at work.
+/// Pending work of MyRocks: memtables to flush, compactions that are due or running.
 const ROCKSDB_WORK: [(&str, &str); 3] = [
     (
         "ROCKSDB_CFSTATS",
@@ -43,8 +44,8 @@ const ROCKSDB_WORK: [(&str, &str); 3] = [
     ),
 ];
 
-/// Analyzes the tables and waits until the engines have paid what the writes left to be paid.
-/// Answers what they had not when patience ended.
+/// Analyzes the tables and waits until the engines have caught up with earlier writes. Returns what
+/// was still pending after [`PATIENCE`].
 pub(super) fn calm(
     connection: &mut dyn Connection,
     tables: &[String],
@@ -55,7 +56,7 @@ pub(super) fn calm(
         left.extend(calm_rocksdb(connection)?);
     }
     left.extend(calm_innodb(connection)?);
-    Ok((!left.is_empty()).then(|| format!("after {PATIENCE:?} there were {}", left.join(" and "))))
+    Ok((!left.is_empty()).then(|| format!("not idle after {PATIENCE:?}: {}", left.join("; "))))
 }
 
 pub(super) fn analyze(connection: &mut dyn Connection, tables: &[String]) -> Result<(), DbmsError> {
@@ -65,8 +66,8 @@ pub(super) fn analyze(connection: &mut dyn Connection, tables: &[String]) -> Res
     Ok(())
 }
 
-/// Looks again and again until nothing is left; answers what is when patience ends. An error when
-/// nobody wants to know any more: a server that answers each time is never silent.
+/// Polls until nothing is pending; returns what still is after [`PATIENCE`]. Checks for
+/// cancellation itself, since a server that answers each poll is never silent.
 fn wait(
     connection: &mut dyn Connection,
     mut left: impl FnMut(&mut dyn Connection) -> Result<Option<String>, DbmsError>,
@@ -100,7 +101,7 @@ fn calm_innodb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsEr
     left
 }
 
-/// `before` is the history of the last look.
+/// `before` is the length of the history at the last poll.
 fn left_in_innodb(
     connection: &mut dyn Connection,
     before: &mut Option<u64>,
@@ -116,17 +117,18 @@ fn left_in_innodb(
     let is_purged =
         history < HISTORY || before.replace(history) == Some(history) && is_idle(connection)?;
     let calm = is_written && is_purged;
-    Ok((!calm).then(|| format!("{dirty} dirty pages of {total} and a history of {history}")))
+    Ok((!calm)
+        .then(|| format!("{dirty} of {total} pages are dirty, history list length {history}")))
 }
 
-/// Whether purge has nothing to do.
+/// Whether purge has no work.
 fn is_idle(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
     let status = connection.query("show engine innodb status")?;
     Ok(status.into_iter().flatten().flatten().any(|text| text.contains(IDLE)))
 }
 
-/// Flushes the memtables, compacts what they became in every column family, and waits until no
-/// compaction is due or at work.
+/// Flushes the memtables, compacts the resulting files in every column family, and waits until no
+/// compaction is due or running.
 fn calm_rocksdb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
     connection.run("set global rocksdb_force_flush_memtable_now = 1")?;
     if variable(connection, "rocksdb_compact_lzero_now")?.is_some() {
@@ -151,7 +153,7 @@ fn calm_rocksdb(connection: &mut dyn Connection) -> Result<Option<String>, DbmsE
             let count = scalar(connection, sql)?.and_then(|count| count.parse::<u64>().ok());
             left += count.unwrap_or(0);
         }
-        Ok((left > 0).then(|| format!("{left} compactions or flushes of MyRocks")))
+        Ok((left > 0).then(|| format!("{left} compactions or flushes of MyRocks are pending")))
     })
 }
 

@@ -1,7 +1,7 @@
-//! Which settings of MySQL and MariaDB a report has. What is a number, a switch or one word of a
-//! known choice holds no secret; of texts, those known to hold neither a secret nor a place.
+//! Which settings of MySQL and MariaDB a report shows. A number, a switch or a word of a known
+//! choice holds no secret; of texts, only those known to hold neither a secret nor a place.
 
-/// What says where a server is, or changes by itself, rather than how it works.
+/// Settings that say where a server is, or change by themselves, rather than how it works.
 const PLACES: [&str; 4] = ["port", "report_port", "server_uid", "server_uuid"];
 
 /// Switches and choices in one word, as servers show them.
@@ -10,8 +10,8 @@ const WORDS: [&str; 14] = [
     "ON", "TRUE", "YES",
 ];
 
-/// Texts that a difference can come from, and that hold neither a secret nor a path. A star stands
-/// for any end.
+/// Texts that can cause a difference and that hold neither a secret nor a path. A star stands for
+/// any end.
 const TEXTS: [&str; 75] = [
     "admin_tls_version",
     "alter_algorithm",
@@ -90,10 +90,10 @@ const TEXTS: [&str; 75] = [
     "version*",
 ];
 
-/// Those of them that hold a path.
+/// Endings of names that hold a path.
 const PATHS: [&str; 3] = ["_dir", "_file", "_tmpdir"];
 
-/// Whether a setting with a value is in reports.
+/// Whether reports show a setting with a value.
 pub(super) fn is_reported(name: &str, value: &str) -> bool {
     if name.contains("password") || PLACES.contains(&name) {
         return false;

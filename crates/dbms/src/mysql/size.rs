@@ -1,4 +1,4 @@
-//! How large the benchmark's tables are, by engine.
+//! The size of the benchmark's tables, by engine.
 
 use std::path::Path;
 
@@ -13,24 +13,24 @@ use crate::files;
 /// a partition of one, is a file.
 const TABLESPACES: [&str; 2] = ["INNODB_SYS_TABLESPACES", "INNODB_TABLESPACES"];
 
-/// The tables that MyRocks lists its SST files and memtables in.
+/// The table in which MyRocks lists its SST files.
 const ROCKSDB: &str = "ROCKSDB_SST_PROPS";
-/// The live SST files that hold any index of the database.
+/// The live SST files with any index of the database.
 const SST_BYTES: &str = "select coalesce(sum(data_block_size + index_block_size), 0) \
      from information_schema.rocksdb_sst_props where sst_name in \
      (select f.sst_name from information_schema.rocksdb_index_file_map f \
       join information_schema.rocksdb_ddl d \
       on d.column_family = f.column_family and d.index_number = f.index_number \
       where d.table_schema = database())";
-/// What will be in SST files when it is flushed.
+/// Data that a flush will write to SST files.
 const MEMTABLE_BYTES: &str = "select coalesce(sum(value), 0) \
      from information_schema.rocksdb_cfstats \
      where stat_type = 'CUR_SIZE_ALL_MEM_TABLES' and cf_name in \
      (select cf from information_schema.rocksdb_ddl where table_schema = database())";
 
-/// Bytes of the current database's tables with their indexes. For InnoDB the sizes of its files;
-/// for MyRocks its live SST files and memtables; what the server estimates where it tells neither
-/// and has no data directory here.
+/// Bytes of the current database's tables with their indexes: for InnoDB the sizes of its files,
+/// for MyRocks its live SST files and memtables. Where the server reports neither and its data
+/// directory is not here, the server's estimate.
 pub(super) fn of_tables(
     connection: &mut dyn Connection,
     data: Option<&Path>,
@@ -46,7 +46,7 @@ pub(super) fn of_tables(
                 "select coalesce(sum(file_size), 0) from information_schema.{table} \
                  where name like concat(database(), '/%')"
             );
-            // Nothing is found if the tables share one file, or are of another engine.
+            // Nothing is found if the tables share one file, or use another engine.
             bytes = Some(number(connection, &sql)?).filter(|bytes| *bytes > 0);
         }
     }
@@ -68,7 +68,7 @@ fn has_file_sizes(connection: &mut dyn Connection, table: &str) -> Result<bool, 
 }
 
 fn estimated(connection: &mut dyn Connection) -> Result<u64, DbmsError> {
-    // What 8.0 tells of tables is a day old unless it is asked not to be.
+    // In 8.0, statistics of tables may be a day old without this.
     if variable(connection, "information_schema_stats_expiry")?.is_some() {
         connection.run("set session information_schema_stats_expiry = 0")?;
     }

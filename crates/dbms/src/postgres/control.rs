@@ -1,4 +1,4 @@
-//! Control work that is the same for every Postgres server, whoever started it.
+//! Control work of Postgres, for own and remote servers.
 
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,13 @@ use crate::meter::EngineMeter;
 const COMPILED: &str = "select 'pg_config.' || name, setting from pg_config \
      where name in ('CC', 'CFLAGS', 'CONFIGURE', 'CPPFLAGS', 'LDFLAGS', 'LIBS')";
 
-/// The SQLSTATE of what a role may not do.
+/// The SQLSTATE of a missing right.
 const NOT_ALLOWED: &str = "42501";
-/// Why a server is not brought to rest.
-const NO_CHECKPOINT: &str = "the role may not write a checkpoint, which from 15 on it may be granted \
-     (grant pg_checkpoint), so what the load or the writes left is written beside the tests";
+/// Why a server is not quiesced.
+const NO_CHECKPOINT: &str = "the role may not write a checkpoint, so dirty pages of earlier writes are \
+     written during the tests. From Postgres 15 on, grant pg_checkpoint allows it";
 
-/// From this version on VACUUM can be told not to skip indexes.
+/// From this version on VACUUM has an option not to skip indexes.
 const INDEX_CLEANUP_SINCE: u32 = 120_000;
 
 /// Control work of Postgres.
@@ -37,7 +37,7 @@ impl Control for PostgresControl {
 
     fn settings(&self, target: &Target) -> Result<InForce, DbmsError> {
         let mut connection = target.connect()?;
-        // What initdb writes into the config to the same effect as nothing is a default, too.
+        // A value that initdb writes into the config but that equals the default is a default, too.
         let sql = "select name, setting, coalesce(unit, ''), source in ('default', 'override') \
                    or setting is not distinct from boot_val, vartype from pg_settings order by name";
         let mut in_force = InForce::default();
@@ -54,7 +54,7 @@ impl Control for PostgresControl {
             let value = if unit.is_empty() { setting } else { format!("{setting} x {unit}") };
             in_force.values.insert(name, value);
         }
-        // How it was compiled can be a difference, too. Only superusers are told, and since 9.6.
+        // How it was compiled can be a difference, too. Only superusers can read it, since 9.6.
         let compiled = query_if_allowed(&mut *connection, COMPILED)?.unwrap_or_default();
         in_force.values.extend(compiled.into_iter().filter_map(|row| {
             let mut fields = row.into_iter();
@@ -65,7 +65,8 @@ impl Control for PostgresControl {
 
     fn database_bytes(&self, target: &Target, _data: Option<&Path>) -> Result<u64, DbmsError> {
         let mut connection = target.connect()?;
-        // Indexes and TOAST are in a relation's total; a partitioned table has none of its own.
+        // A relation's total includes indexes and TOAST; a partitioned table has no files of its
+        // own.
         let sql = "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c \
                    join pg_namespace n on n.oid = c.relnamespace \
                    where n.nspname = current_schema() and c.relkind = 'r'";
@@ -129,7 +130,7 @@ impl Control for PostgresControl {
         }
     }
 
-    /// Commits something after everything else and waits until it is on the disk.
+    /// Commits a message after everything else and waits until it is durable.
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {
         let mut connection = target.connect()?;
         connection.run("set synchronous_commit = on")?;
@@ -138,7 +139,7 @@ impl Control for PostgresControl {
     }
 }
 
-/// Makes the benchmark's database in a server of rqps's own.
+/// Creates the benchmark's database in a server of rqps's own.
 pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     let mut connection = target.connect()?;
     let sql = format!("select 1 from pg_database where datname = '{DATABASE}'");

@@ -1,4 +1,4 @@
-//! What is known of Postgres.
+//! The descriptor of Postgres.
 
 use rqps_plan::{CacheNeed, Contender, Dbms};
 
@@ -21,7 +21,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     installed: Installs::ByVersion,
     flags: FlagsIn::Configure,
     configs: &["postgres"],
-    // A number without a unit is one of pages.
+    // A number without a unit is in pages.
     cache: CacheSetting {
         name: "shared_buffers",
         value: |bytes| format!("{}MB", bytes >> 20),
@@ -67,7 +67,7 @@ const fn debian(suite: &'static str, series: &'static str, name: &'static str) -
 
 const NATIVE: Registry = Registry::Npm { below: "package/native" };
 
-/// What npm and Maven have is compiled for size.
+/// The builds on npm and Maven are compiled for size.
 static PACKAGES: [Package; 8] = [
     debian("sid", "18", "postgresql-18 postgresql-client-18 postgresql-18-jit"),
     debian("trixie", "17", "postgresql-17 postgresql-client-17"),

@@ -27,7 +27,7 @@ pub(crate) static SQL: Sql = Sql {
     forced: Forced::BySettings,
     limits_deletes: false,
     exists: |table| format!("select to_regclass('{table}')::text"),
-    // It tells what planning took from 10 on.
+    // From 10 on it reports the planning time.
     explain: &["explain (costs off, summary on)", "explain (costs off)"],
     plan_node,
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
@@ -37,7 +37,8 @@ pub(crate) static SQL: Sql = Sql {
     thread_queries: &["select pg_backend_pid()"],
 };
 
-/// Sessions drop the ids that they took from the sequence and did not use, and so does recovery.
+/// Sessions lose the ids that they reserved from the sequence but did not use, and so does
+/// recovery.
 fn last_key(
     connection: &mut dyn Connection,
     table: &str,
@@ -52,8 +53,8 @@ fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Res
     connection.run(&format!("drop index if exists {index}")).map(drop)
 }
 
-/// `Index Scan using sbtest1_pkey on sbtest1` of a line of the plan; none of a line that says more
-/// of the node above it.
+/// `Index Scan using sbtest1_pkey on sbtest1` from a line of the query plan; none for a line with
+/// details of the node above it.
 fn plan_node(row: Row) -> Option<String> {
     let line = row.into_iter().flatten().next()?;
     let text = line.trim_start();

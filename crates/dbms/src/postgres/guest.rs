@@ -1,5 +1,4 @@
-//! Postgres as a server of somebody else's: a schema of rqps's own in the database that the URL
-//! names.
+//! Postgres as a remote server: a schema of rqps's own in the database of the URL.
 
 use std::sync::Arc;
 
@@ -15,15 +14,15 @@ use crate::guest::{
 };
 use crate::remote::Remote;
 
-/// rqps's own schema in a database that is not.
+/// rqps's own schema in a database of others.
 const SCHEMA: &str = "rqps";
 
-/// What the comment by which rqps knows its schema begins with; a time and the run follow.
+/// The beginning of the comment that marks rqps's schema; the run and a time follow.
 const MARK: &str = "made by rqps";
 
 /// The keys of the advisory lock: the first is `rqps` in ASCII.
 const LOCK: &str = "1920036979, 1";
-/// That lock in `pg_locks`.
+/// The lock in `pg_locks`.
 const LOCK_ROWS: &str = "l.locktype = 'advisory' and l.classid = 1920036979 and l.objid = 1 \
      and l.objsubid = 2 and l.granted \
      and l.database = (select oid from pg_database where datname = current_database())";
@@ -31,33 +30,34 @@ const LOCK_ROWS: &str = "l.locktype = 'advisory' and l.classid = 1920036979 and 
 /// The SQLSTATE of an object that others depend on.
 const NEEDED_BY_OTHERS: &str = "2BP01";
 
-/// What sessions for control set before they know what the server has: all versions know these.
-/// They wait for no standby, since what they commit is no part of what is measured; and they have a
-/// name of their own, since one of them stays: counters are read when no session called `rqps` is
-/// left, which are counted when they end.
+/// Settings of sessions for control before they know the server: all versions have these. They do
+/// not wait for a standby, since their commits are not measured. They have a name of their own,
+/// since one of them stays open: sessions are counted when they end, so counters are read when no
+/// session called `rqps` is left.
 const AT_ONCE: &str = "set statement_timeout = 0; set lock_timeout = 0; \
      set default_transaction_read_only = off; set synchronous_commit = local; \
      set application_name = 'rqps control'";
 
-/// What limits sessions in later versions, too: the first of them, and the setting.
+/// Further limits of sessions in later versions: the first version, and the setting.
 const LIMITS_SINCE: [(i64, &str); 3] = [
     (90_600, "idle_in_transaction_session_timeout"),
     (140_000, "idle_session_timeout"),
     (170_000, "transaction_timeout"),
 ];
 
-/// What every session sets. What only changes what a statement costs (the planner's switches,
-/// memory, `synchronous_commit`, the access method, the tablespace) is the server's and stays.
+/// Variables that every session sets. Those that only change the cost of a statement (the planner's
+/// switches, memory, `synchronous_commit`, the access method, the tablespace) stay as the server
+/// has them.
 const VARIABLES: [Variable; 18] = [
-    // The place of all names without a schema.
+    // The schema of all names without one.
     variable("search_path", SCHEMA),
-    // Statements are neither cut short nor is their session.
+    // Neither statements nor sessions are cut short.
     variable("statement_timeout", "0"),
     variable("lock_timeout", "0"),
     variable("transaction_timeout", "0"),
     variable("idle_in_transaction_session_timeout", "0"),
     variable("idle_session_timeout", "0"),
-    // The workloads write, and count conflicts as the default level has them.
+    // The workloads write, and expect the conflicts of the default level.
     variable("default_transaction_read_only", "off"),
     variable("default_transaction_isolation", "read committed"),
     variable("default_transaction_deferrable", "off"),
@@ -79,7 +79,7 @@ struct PostgresGuest {
     login: Login,
 }
 
-/// A server that is running already, by its URL.
+/// A remote server, by its URL.
 pub(super) fn login(url: &str, cancel: &Cancel) -> Result<Login, Error> {
     Ok(Login { cancel: cancel.clone(), ..postgres::login(url)? })
 }
@@ -93,7 +93,7 @@ pub(crate) fn remote(
     Ok(Remote::new(contender.spec(), guest, &PostgresControl))
 }
 
-/// A name in SQL, whatever is in it.
+/// A quoted name in SQL.
 fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -105,7 +105,7 @@ fn literal(text: &str) -> String {
 const BACKEND: &str = "select pg_backend_pid()";
 
 impl PostgresGuest {
-    /// A connection whose session has not been touched.
+    /// A connection without any change to its session.
     fn plain(&self) -> Result<Box<dyn Connection>, DbmsError> {
         Ok(target(self.login.clone()).connect()?)
     }
@@ -118,15 +118,15 @@ impl PostgresGuest {
         Ok(backend)
     }
 
-    /// Begins a transaction that nothing cuts short and that changes nothing in its session: in a
-    /// pool that would be somebody else's, too.
+    /// Begins a transaction that no timeout ends and that changes nothing in its session, which in
+    /// a pool would be shared with others.
     fn begin(connection: &mut dyn Connection) -> Result<(), Error> {
         connection.run("begin")?;
         connection.run("set local statement_timeout = 0")?;
         Ok(())
     }
 
-    /// What shows that two connections are not two sessions.
+    /// The evidence that two connections are not two sessions.
     fn not_sessions(
         first: &mut dyn Connection,
         second: &mut dyn Connection,
@@ -135,19 +135,19 @@ impl PostgresGuest {
         Self::begin(second)?;
         let of_second = scalar(second, BACKEND)?.unwrap_or_default();
         if of_second == before {
-            return Ok(Some("two connections at once have the same backend"));
+            return Ok(Some("two open connections have the same backend"));
         }
         let mut seen = vec![before, Self::backend(first)?];
         second.run("commit")?;
-        // A pool that takes turns has given the first one's away by now.
+        // A pool that takes turns has given away the backend of the first one by now.
         for _ in 0..3 {
             seen.push(Self::backend(first)?);
         }
         seen.dedup();
-        Ok((seen.len() > 1).then_some("the backend changes between two transactions"))
+        Ok((seen.len() > 1).then_some("the backend of a connection changes"))
     }
 
-    /// The first column of all rows, where there is anything in it.
+    /// The non-null values in the first column of all rows.
     fn column(connection: &mut dyn Connection, sql: &str) -> Result<Vec<String>, DbmsError> {
         let rows = connection.query(sql)?;
         Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
@@ -171,16 +171,16 @@ impl Guest for PostgresGuest {
         Ok(connection)
     }
 
-    /// A pool that gives each transaction whatever connection is free shows it in that two clients
-    /// have the same backend, or that one has several; one that does so for each statement takes no
+    /// With a pool that gives each transaction any free connection, two clients have the same
+    /// backend, or one client has several; a pool that does so for each statement allows no
     /// transactions.
     fn detour(&self) -> Result<Option<String>, DbmsError> {
         let (mut first, mut second) = (self.plain()?, self.plain()?);
         match Self::not_sessions(&mut *first, &mut *second) {
             Ok(how) => Ok(how.map(str::to_string)),
-            // A server takes a `begin` from everybody, so only a pool has a word against it.
+            // A server accepts `begin` from every role, so only a pool rejects it.
             Err(Error::Server { message, .. }) if message.contains("transaction") => {
-                Ok(Some(format!("it takes no transaction ({message})")))
+                Ok(Some(format!("it does not allow transactions ({message})")))
             }
             Err(error) => Err(error.into()),
         }
@@ -224,7 +224,7 @@ impl Guest for PostgresGuest {
 
     fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
         let is_standby = text(connection, "select pg_is_in_recovery()")? == "t";
-        Ok(is_standby.then(|| "it is a standby, or recovers".to_string()))
+        Ok(is_standby.then(|| "it is a standby, or is recovering".to_string()))
     }
 
     fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError> {
@@ -254,7 +254,7 @@ impl Guest for PostgresGuest {
             );
             for owner in Self::column(connection, &sql)? {
                 missing.push(Missing {
-                    what: format!("the ownership of schema {SCHEMA}, which '{owner}' has"),
+                    what: format!("ownership of schema {SCHEMA}, whose owner is '{owner}'"),
                     remedy: format!("log in as '{owner}', or grant {} to {role}", quoted(&owner)),
                 });
             }
@@ -264,7 +264,7 @@ impl Guest for PostgresGuest {
                    has_tablespace_privilege(oid, 'create')";
         for space in Self::column(connection, sql)? {
             missing.push(Missing {
-                what: format!("CREATE on tablespace '{space}', which is default_tablespace"),
+                what: format!("CREATE on tablespace '{space}', the default_tablespace"),
                 remedy: format!("grant create on tablespace {} to {role}", quoted(&space)),
             });
         }
@@ -272,7 +272,7 @@ impl Guest for PostgresGuest {
     }
 
     fn limits(&self, connection: &mut dyn Connection) -> Result<Vec<Limit>, DbmsError> {
-        // Before 10 only clients are shown. Superusers may use what is reserved for them.
+        // Before 10 only clients are listed. Superusers may use reserved connections.
         let sql = "select current_setting('max_connections')::int - case when r.rolsuper then 0 \
              else coalesce((select sum(setting::int) from pg_settings where name in \
              ('superuser_reserved_connections', 'reserved_connections')), 0) end, \
@@ -293,30 +293,30 @@ impl Guest for PostgresGuest {
         let (database, role) = (name(6), name(7));
         let limit = |place: usize, what: &str, remedy: String| {
             let (most, used) = (count(place), count(place + 1));
-            let text = format!("{what} allows {most}, of which {used} are in use");
+            let text = format!("{what} allows {most} and {used} are in use");
             (most >= 0).then(|| Limit { left: most - used, text, remedy })
         };
         let limits = [
             limit(
                 0,
                 "the server (max_connections without those reserved)",
-                "have more with alter system set max_connections and a restart".to_string(),
+                "raise the limit with alter system set max_connections and a restart".to_string(),
             ),
             limit(
                 2,
                 &format!("database {database}"),
-                format!("have more with alter database {database} connection limit"),
+                format!("raise the limit with alter database {database} connection limit"),
             ),
             limit(
                 4,
                 &format!("role {role}"),
-                format!("have more with alter role {role} connection limit"),
+                format!("raise the limit with alter role {role} connection limit"),
             ),
         ];
         Ok(limits.into_iter().flatten().collect())
     }
 
-    /// A message has room for a gigabyte.
+    /// A message can have a gigabyte.
     fn too_long(&self, _: &mut dyn Connection, _bytes: u64) -> Result<Option<String>, DbmsError> {
         Ok(None)
     }
@@ -335,7 +335,7 @@ impl Guest for PostgresGuest {
 
     fn set(&self, variables: &[&Variable]) -> String {
         let set = |variable: &&Variable| match variable.name {
-            // A list, which a single text would be one name of.
+            // A list, of which a single literal would be one name.
             "search_path" => format!("set search_path = {}", quoted(variable.value)),
             name => format!("set {name} = {}", literal(variable.value)),
         };
@@ -358,9 +358,9 @@ impl Guest for PostgresGuest {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
             Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
         });
-        // Everything that is in a schema depends on it. A sequence of a column goes with its table.
-        // What somebody has put upon a table of rqps's would, too, or keeps it from going: triggers
-        // and rules; views and keys, also elsewhere.
+        // All objects in a schema depend on it. Dropping a table drops the sequence of its column.
+        // It would also drop triggers and rules that others added to rqps's tables, and views and
+        // keys, also elsewhere, would prevent it.
         let sql = format!(
             "with place as (select oid from pg_namespace where nspname = '{SCHEMA}'), \
              things as (select d.classid, d.objid from pg_depend d, place \
@@ -405,7 +405,7 @@ impl Guest for PostgresGuest {
     }
 
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
-        // One that makes a table, which nobody else sees yet, has locked the schema.
+        // A session that is creating a table, which is not visible yet, has locked the schema.
         let sql = format!(
             "select pg_terminate_backend(a.pid) from pg_stat_activity a \
              where a.datname = current_database() and a.usename = current_user \
@@ -427,7 +427,7 @@ impl Guest for PostgresGuest {
         let named = |table: &String| format!("{SCHEMA}.{}", quoted(table));
         let names: Vec<String> = tables.iter().map(named).collect();
         match connection.run(&format!("drop table if exists {}", names.join(", "))) {
-            // Views and keys elsewhere that somebody has made upon them.
+            // Views and keys elsewhere that depend on them.
             Err(Error::Server { code, message, .. }) if code == NEEDED_BY_OTHERS => {
                 Err(GuestError::Others { place: self.place(), names: message }.into())
             }
@@ -441,17 +441,17 @@ impl Guest for PostgresGuest {
         let comment = literal(&format!("{MARK} {token} since {since} UTC"));
         let sql = format!("select 1 from pg_namespace where nspname = '{SCHEMA}'");
         let create = match scalar(connection, &sql)? {
-            // The role may not be allowed to make schemas any more.
+            // The role may have lost the right to create schemas.
             Some(_) => String::new(),
             None => format!("create schema {SCHEMA}; "),
         };
-        // In one message, which is one transaction: a schema without the mark would be nobody's.
+        // In one message, which is one transaction: a schema without the mark would have no owner.
         connection.run(&format!("{create}comment on schema {SCHEMA} is {comment}"))?;
         Ok(())
     }
 
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
-        // Not what is in it: whatever came to be there since we looked is somebody else's.
+        // Not its contents: objects that appeared since the check belong to others.
         connection.run(&format!("drop schema if exists {SCHEMA}"))?;
         Ok(())
     }
@@ -460,7 +460,7 @@ impl Guest for PostgresGuest {
         ("select current_schema()", SCHEMA)
     }
 
-    /// Commits something after everything else and waits until it is on the disk.
+    /// Commits a message after everything else and waits until it is durable.
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
         let sql = "select pg_logical_emit_message(true, 'rqps', 'settle')";
         query_if_allowed(connection, sql)?;

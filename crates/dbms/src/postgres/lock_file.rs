@@ -1,4 +1,4 @@
-//! The file by which Postgres sees that another works in its data directory.
+//! The lock file by which Postgres detects another server in its data directory.
 
 use std::path::Path;
 
@@ -9,13 +9,13 @@ use crate::process_id::is_zombie;
 use crate::theirs;
 
 const NAME: &str = "postmaster.pid";
-/// No process has such a number: Linux gives them up to 2^22 (man 5 proc, pid_max).
+/// No process has this pid: Linux assigns pids up to 2^22 (man 5 proc, pid_max).
 const NOBODY: i32 = i32::MAX;
 
-/// Makes the lock of a server that is a zombie one of nobody's. To Postgres, which asks by a signal
-/// of 0, a zombie lives, and below an init that does not ask how its children ended, as in many
-/// containers, it stays one. The file itself stays: by it Postgres looks for processes of that
-/// server that still hold its shared memory.
+/// Rewrites the lock of a zombie server so that no process owns it. Postgres checks with signal 0,
+/// for which a zombie lives, and below an init that does not reap, as in many containers, it stays
+/// a zombie. The file itself stays: Postgres uses it to find processes of that server that still
+/// hold its shared memory.
 pub(super) fn release_from_zombie(data: &Path) -> Result<(), DbmsError> {
     let Ok(Some(text)) = theirs::read(data, NAME) else { return Ok(()) };
     let Some((pid, rest)) = text.split_once('\n') else { return Ok(()) };

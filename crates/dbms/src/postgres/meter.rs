@@ -11,9 +11,9 @@ struct View {
     name: &'static str,
     /// Which rows; `v` is the view.
     rows: &'static str,
-    /// What tells its rows apart, as a part of the counter's name.
+    /// The key of its rows, as a part of the counter's name.
     part: &'static str,
-    /// Has columns that are looked at once a second.
+    /// Has columns that are read once a second.
     is_lane: bool,
 }
 
@@ -42,11 +42,10 @@ const fn view(name: &'static str, rows: &'static str, part: &'static str, is_lan
     View { name, rows, part, is_lane }
 }
 
-/// Columns that stand for something now, where the others only grow.
+/// Columns that are gauges; the others only increase.
 const GAUGES: [&str; 5] =
     ["numbackends", "n_live_tup", "n_dead_tup", "n_mod_since_analyze", "n_ins_since_vacuum"];
-/// Columns that show what goes on in the background: log, checkpoints, the background writer,
-/// vacuum.
+/// Columns of background work: log, checkpoints, the background writer, vacuum.
 const LANES: [&str; 16] = [
     "autovacuum_count",
     "buffers_alloc",
@@ -65,11 +64,11 @@ const LANES: [&str; 16] = [
     "wal_fpi",
     "write_time",
 ];
-/// What columns stand for.
+/// The meanings of columns.
 pub(super) const MEANINGS: [(&str, Meaning); 13] = [
     ("wal_bytes", Meaning::LogBytes),
     ("wal_sync", Meaning::LogFlushes),
-    // Before 17 of pg_stat_bgwriter, then of pg_stat_checkpointer.
+    // Before 17 in pg_stat_bgwriter, then in pg_stat_checkpointer.
     ("buffers_checkpoint", Meaning::CheckpointPages),
     ("pg_stat_checkpointer.buffers_written", Meaning::CheckpointPages),
     ("buffers_clean", Meaning::PagesWritten),
@@ -82,11 +81,11 @@ pub(super) const MEANINGS: [(&str, Meaning); 13] = [
     ("n_dead_tup", Meaning::RowVersionsLeft),
     ("wal_buffers_full", Meaning::WriterWaits),
 ];
-/// Columns that are numbers but count nothing.
+/// Numeric columns that count nothing.
 const NOT_COUNTS: [&str; 5] = ["datid", "relid", "indexrelid", "op_bytes", "datname"];
 
 impl View {
-    /// Columns are taken as the server has them, so that every version gives all of its own.
+    /// Reads the columns that the server has, so that every version gives all of its own.
     fn sql(&self, columns: &str) -> String {
         let View { name, rows, part, .. } = self;
         format!(
@@ -110,7 +109,7 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
     )?;
     let found: Vec<String> = found.into_iter().flatten().flatten().collect();
     let there = || VIEWS.iter().filter(|view| found.iter().any(|name| name == view.name));
-    // A log position is the only count of log bytes before 14.
+    // Before 14 the log position is the only count of log bytes.
     let position = ["pg_current_wal_insert_lsn", "pg_current_xlog_insert_location"];
     let difference = ["pg_wal_lsn_diff", "pg_xlog_location_diff"];
     let mut wal = Vec::new();
@@ -121,8 +120,8 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
         }
     }
     let lanes = format!("key in ('{}')", LANES.join("', '"));
-    // Sessions count when they end, and before 15 a reading may be of half a second ago. Those of
-    // others may stay for as long as they like.
+    // Sessions are counted when they end, and before 15 a reading may be half a second old.
+    // Sessions of others are ignored.
     let uncounted = "select count(*) from pg_catalog.pg_stat_activity \
          where datname = current_database() and application_name = 'rqps' and pid <> pg_backend_pid() \
          or pg_stat_get_snapshot_timestamp() < now() - interval '5 ms'";

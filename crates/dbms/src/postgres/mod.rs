@@ -1,4 +1,4 @@
-//! Postgres: a build that rqps starts itself, or a server that is running elsewhere.
+//! Postgres: a build that rqps starts itself, or a remote server.
 
 mod control;
 mod descriptor;
@@ -36,11 +36,11 @@ use password::set_password;
 
 /// The superuser that initdb creates.
 const SUPERUSER: &str = crate::LOOPBACK_USER;
-/// The benchmark's database, named as the original names it.
+/// The benchmark's database, with the name from the original benchmark.
 const DATABASE: &str = "ib";
 /// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
 const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
-/// What a contender cannot set, because rqps does.
+/// Settings that a contender cannot set, because rqps does.
 const RESERVED: [&str; 9] = [
     "config_file",
     "data_directory",
@@ -52,13 +52,13 @@ const RESERVED: [&str; 9] = [
     "port",
     "unix_socket_directories",
 ];
-/// What is in every data directory.
+/// An entry that is in every data directory.
 const MARK: &str = "PG_VERSION";
-/// The port of a server that does not listen there: it is a part of its socket's name.
+/// The port of a server without TCP: it is a part of its socket's name.
 const SOCKETS_PORT: u16 = 5432;
-/// From this version on passwords are kept as SCRAM has them.
+/// From this version on passwords are stored for SCRAM.
 const SCRAM_SINCE: u32 = 10;
-/// How long a program may take that only tells of itself.
+/// How long a program may take to describe itself.
 const TELLING: Duration = Duration::from_secs(60);
 
 fn target(login: Login) -> Target {
@@ -82,7 +82,7 @@ impl Postgres {
         let user = servers_user()?;
         let names = setting_names(home, &installed, user)?;
         let server = installed.server()?;
-        // A name with a dot belongs to an extension, which the server does not know yet.
+        // A name with a dot belongs to an extension, which the server has not loaded yet.
         let knows = |name: &str| {
             name.contains('.')
                 || names.iter().any(|known| known == name)
@@ -107,22 +107,22 @@ impl Postgres {
         command.args(leading);
         command.arg("--pgdata").arg(data).args(["--username", SUPERUSER]);
         command.args(["--auth-local", "trust", "--auth-host", self.method()]);
-        // -N is --no-sync, which versions before 10 spell otherwise.
+        // -N is --no-sync, which has another name before version 10.
         command.args(["--encoding", "UTF8", "--locale", "C", "--data-checksums", "-N"]);
         process::run(&mut command, "initdb", log)
     }
 
-    /// How passwords are asked for.
+    /// The authentication method for passwords.
     fn method(&self) -> &'static str {
         let major = self.installed.version.split(|c: char| !c.is_ascii_digit()).next();
         let major = major.and_then(|major| major.parse().ok());
         if major.is_none_or(|major: u32| major >= SCRAM_SINCE) { "scram-sha-256" } else { "md5" }
     }
 
-    /// Writes the settings of this start, and who is let in, beside the server's socket: into the
-    /// data directory whoever runs servers could write, too. What is set there goes before.
+    /// Writes the settings of this start, and the access rules, beside the server's socket, since
+    /// the user of servers could also write to the data directory. Settings there are overridden.
     fn configure(&self, place: &Place, start: &Start<'_>) -> Result<PathBuf, DbmsError> {
-        // Who can reach the socket is decided by its folder.
+        // The socket's folder decides who can reach it.
         let mut rules = "local all all trust\n".to_string();
         if start.port.is_some() {
             for loopback in ["127.0.0.1/32", "::1/128"] {
@@ -136,7 +136,7 @@ impl Postgres {
             ("hba_file", path_text(&rules)?),
             ("listen_addresses", addresses.to_string()),
             ("port", start.port.unwrap_or(SOCKETS_PORT).to_string()),
-            // A list, in which a comma stands between two.
+            // A list with commas.
             ("unix_socket_directories", in_list(&path_text(start.folder.socket())?)),
             ("log_destination", "stderr".to_string()),
             ("logging_collector", "off".to_string()),
@@ -149,7 +149,7 @@ impl Postgres {
         start.folder.configure("postgresql.conf", &text)
     }
 
-    /// The command of one start, with its settings written, and how to reach what it starts.
+    /// Writes the settings of one start; returns its command, and how to reach the server.
     fn prepare_start(&self, place: &Place, start: &Start<'_>) -> Result<Prepared, DbmsError> {
         let settings = self.configure(place, start)?;
         let (program, leading) = self.installed.command(&self.installed.server()?);
@@ -217,19 +217,19 @@ impl Dbms for Postgres {
     }
 }
 
-/// A value as postgresql.conf has it.
+/// A value for postgresql.conf.
 fn quoted(value: &str) -> String {
     let escaped = value.replace('\\', r"\\").replace('\'', "''").replace('\n', r"\n");
     format!("'{escaped}'")
 }
 
-/// A path as a configuration file has it.
+/// A path for a configuration file.
 fn path_text(path: &Path) -> Result<String, DbmsError> {
     let text = path.to_str().map(str::to_string);
     text.ok_or_else(|| DbmsError::NotText { path: path.to_path_buf() })
 }
 
-/// A name in a list of them.
+/// A name in a list.
 fn in_list(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }
@@ -255,8 +255,8 @@ fn setting_names(
     Ok(names.map(str::to_lowercase).collect())
 }
 
-/// Whether a setting is one that the build does not list because it is for developers, such as
-/// `debug_io_direct`: those are strings in its program, as all names of settings are.
+/// Whether a setting is one for developers, such as `debug_io_direct`, which the build does not
+/// list: like all names of settings, it is a string in the program.
 fn is_unlisted(server: &Path, name: &str) -> bool {
     let string = format!("\0{name}\0");
     let program = fs::read(server).unwrap_or_default();
@@ -308,7 +308,7 @@ mod tests {
         assert!(error.starts_with("postgres 17.6 has no setting 'debug_io_direkt'"), "{error}");
     }
 
-    /// Started where its user can reach it.
+    /// A server that its user can reach.
     fn with_postgres(test: impl FnOnce(&Postgres, &Home, &Place)) {
         let (store, postgres) = (store(), prepared("postgres@17.6").unwrap());
         let directory = tempfile::tempdir_in(store.root()).unwrap();
@@ -335,7 +335,7 @@ mod tests {
             };
             let mut server =
                 postgres.launch(home, place).start(&first_is_taken, &Cancel::default()).unwrap();
-            // Other tests may take the free one.
+            // Other tests may take the free port.
             assert!(attempts.get() >= 2);
             server.stop().unwrap();
 
@@ -354,8 +354,7 @@ mod tests {
     fn a_server_that_recovers_is_stopped_at_once_and_its_data_can_be_used() {
         with_postgres(|postgres, home, place| {
             let mut server = postgres.start(home, place, &Cancel::default()).unwrap();
-            // Recovery reads this file first, and from a pipe that nobody writes to it reads for
-            // ever.
+            // Recovery reads this file first, and reading from a pipe without a writer never ends.
             let label = place.data.join("backup_label");
             mkfifoat(CWD, &label, Mode::from(0o644)).unwrap();
             let mut connection = server.target().connect().unwrap();

@@ -1,4 +1,4 @@
-//! The password of those who come over loopback.
+//! The password for connections over loopback.
 
 use postgres_protocol::password::{md5, scram_sha_256};
 use rqps_wire::{Target, scalar};
@@ -6,10 +6,10 @@ use rqps_wire::{Target, scalar};
 use super::SUPERUSER;
 use crate::error::DbmsError;
 
-/// Versions before 10 know no SCRAM.
+/// Versions before 10 have no SCRAM.
 const SCRAM_SINCE: u32 = 100_000;
 
-/// Sets it, as what the server keeps of it: so that the password itself gets into no log.
+/// Sets it in the hashed form of the server, so that the password itself is in no log.
 pub(super) fn set_password(target: &Target, password: &str) -> Result<(), DbmsError> {
     let mut connection = target.connect()?;
     let version = scalar(&mut *connection, "show server_version_num")?;

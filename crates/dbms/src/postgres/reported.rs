@@ -1,10 +1,10 @@
-//! Which settings of Postgres a report has. What is a number, a switch or a choice holds no secret;
-//! of texts, those that are known to hold neither a secret nor a place.
+//! Which settings of Postgres a report shows. A number, a switch or a choice holds no secret; of
+//! texts, only those known to hold neither a secret nor a place.
 
-/// Numbers and choices that say where the server is rather than how it works.
+/// Numbers and choices about where the server is rather than how it works.
 const PLACES: [&str; 1] = ["port"];
 
-/// Texts that a difference can come from, and that hold neither a secret nor a path.
+/// Texts that can cause a difference and that hold neither a secret nor a path.
 const TEXTS: [&str; 48] = [
     "DateStyle",
     "TimeZone",
@@ -56,7 +56,7 @@ const TEXTS: [&str; 48] = [
     "zero_damaged_pages",
 ];
 
-/// Whether a setting of a type, as `pg_settings` names it, is in reports.
+/// Whether reports show a setting of a type, as `pg_settings` names it.
 pub(super) fn is_reported(name: &str, vartype: &str) -> bool {
     if name.contains("password") || PLACES.contains(&name) {
         return false;
@@ -81,7 +81,7 @@ mod tests {
             "ssl_key_file",
             "ssl_passphrase_command",
             "unix_socket_directories",
-            // What an extension or somebody else calls so, for which nothing is known.
+            // An unknown name of an extension.
             "vault.token",
         ] {
             assert!(!is_reported(name, "string"), "{name}");

@@ -1,5 +1,5 @@
-//! Builds of one kind for all sides of a comparison: what different makers have built differs by
-//! more than its release.
+//! Builds of one source for all contenders of a comparison: builds of different packagers differ by
+//! more than their release.
 
 use rqps_plan::{Build, Dbms, Source};
 
@@ -10,12 +10,12 @@ use super::version::{self, Packaged};
 use super::{Installed, store, system};
 use crate::home::Home;
 
-/// What a source has of a DBMS.
+/// The builds of a DBMS in a source.
 struct Offer {
     source: Source,
     /// In the store, or installed.
     there: Vec<String>,
-    /// To be fetched.
+    /// Available to fetch.
     listed: Vec<Packaged>,
 }
 
@@ -24,7 +24,7 @@ impl Offer {
         self.there.iter().any(|version| version == wanted)
     }
 
-    /// The version, or the newest whose start it is.
+    /// The version, or the newest one that starts with it.
     fn choose(&self, wanted: &str) -> Option<String> {
         if let Some(chosen) = version::choose(&self.listed, wanted) {
             return Some(chosen.version.clone());
@@ -33,7 +33,8 @@ impl Offer {
         fitting.max_by(|a, b| version::compare(a, b)).cloned()
     }
 
-    /// What it has in place of each version; none if it has nothing of one's series.
+    /// The nearest version for each wanted one; none if it has nothing of the series of one of
+    /// them.
     fn nearest(&self, wanted: &[&str]) -> Option<Vec<String>> {
         let mut known = version::newest_first(&self.listed);
         known.extend(self.there.iter().cloned());
@@ -48,9 +49,9 @@ impl Offer {
 }
 
 impl Machine {
-    /// The builds of contenders, where those of one DBMS of which only the versions are told are of
-    /// one source: the first that has them all. What is there already is taken without asking
-    /// anybody; lists of versions are asked for once a day.
+    /// The builds of contenders. Those of one DBMS that name only versions come from one source:
+    /// the first that has them all. Existing builds are used without asking any source; lists of
+    /// versions are fetched once a day.
     pub(super) fn alike(
         &self,
         home: &Home,
@@ -86,8 +87,8 @@ impl Machine {
         Ok(builds)
     }
 
-    /// The first source that has all versions, and which they are there. None if there is a version
-    /// that no source has.
+    /// The first source that has all versions, with its versions. None if no source has one of
+    /// them.
     fn common(
         &self,
         home: &Home,
@@ -125,7 +126,7 @@ impl Machine {
         })
     }
 
-    /// The sources of a DBMS in order of preference, with what is there of them.
+    /// The sources of a DBMS in order of preference, with their existing builds.
     fn there(&self, home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Vec<Offer>, SourceError> {
         let stored = store::builds(home)?;
         let mut offers: Vec<Offer> = Vec::new();
@@ -135,7 +136,7 @@ impl Machine {
             if offers.iter().any(|offer| offer.source == source) {
                 continue;
             }
-            // A build with flags of its own is asked for by its name.
+            // A build with other flags is requested by its name.
             let is_plain =
                 |it: &&Installed| it.built.as_ref().is_none_or(|built| built.variant.is_none());
             let of_source =
@@ -151,8 +152,8 @@ impl Machine {
         Ok(offers)
     }
 
-    /// The versions that a source lists, as far as some of them can be the wanted ones; nothing
-    /// where it cannot be asked.
+    /// The versions that a source lists, if it can have the wanted ones; empty where it cannot be
+    /// asked.
     fn listed(
         &self,
         home: &Home,

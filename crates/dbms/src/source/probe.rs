@@ -1,4 +1,4 @@
-//! What a server's program tells about itself.
+//! Facts that a server's program reports about itself.
 
 use std::ffi::OsString;
 use std::os::unix::fs::PermissionsExt;
@@ -19,8 +19,8 @@ use super::progress::{Progress, Tell};
 use super::{Fetched, Installed, digest, libraries};
 use crate::descriptor::{TellsVersion, descriptor};
 
-/// How long a program may take to tell its version: one that is read from a slow disk at first
-/// takes seconds.
+/// How long a program may take to report its version: the first read from a slow disk takes
+/// seconds.
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Describes the build in a folder, by running its server with `--version` and reading it.
@@ -69,7 +69,7 @@ pub(super) fn describe(
         archives,
         server_sha256: digest::sha256(&server)?,
         libc,
-        // A program's comment begins with that of the C library's own files.
+        // A program's comment begins with that of the C library's start files.
         compiler: flags.compiler.clone(),
         flags: Some(flags),
         loader,
@@ -77,7 +77,7 @@ pub(super) fn describe(
     })
 }
 
-/// How the build in a folder was compiled, of what is described otherwise. Nothing is run.
+/// How an already described build was compiled. Nothing is run.
 pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
     let server = server(installed.dbms, &installed.root)?;
     let bytes = fs::read(&server).map_err(at(&server))?;
@@ -109,8 +109,8 @@ pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
     })
 }
 
-/// The path that a program may have below a root. Where a star stands for several names there is
-/// none: which of them is meant nobody could tell.
+/// The path of a program below a root. None where a star matches several names, since the right one
+/// is unknown.
 fn place(root: &Path, program: &str) -> Option<PathBuf> {
     let Some((above, below)) = program.split_once("/*/") else { return Some(root.join(program)) };
     let names = fs::read_dir(root.join(above)).into_iter().flatten().flatten();
@@ -118,7 +118,7 @@ fn place(root: &Path, program: &str) -> Option<PathBuf> {
     found.next().filter(|_| found.next().is_none())
 }
 
-/// Asks the server for its version, with the command that runs it.
+/// Asks the server for its version, with the command to run it.
 pub(super) fn version(
     dbms: Dbms,
     server: &Path,
@@ -137,7 +137,7 @@ fn unpackaged(dbms: Dbms, told: &str) -> &str {
     }
 }
 
-/// The first word of what the server says that starts with a digit.
+/// The first word of the server's answer that starts with a digit.
 fn told_version(
     dbms: Dbms,
     server: &Path,
@@ -154,7 +154,7 @@ fn told_version(
     args.push("--version".into());
     let asking = Progress::Asking { server: server.to_path_buf() };
     let said = match ask(&program, &args, PATIENCE, asking, tell) {
-        // Not of the program that it is run by.
+        // Not the loader that runs it.
         Err(SourceError::DoesNotRun { reason, .. }) => return Err(failed(reason)),
         said => said?,
     };
@@ -167,15 +167,15 @@ fn told_version(
         let reason = said.stderr.lines().find(|line| !line.trim().is_empty());
         return Err(failed(reason.map_or_else(|| said.status.to_string(), str::to_string)));
     }
-    // It may call itself by its path, with whatever is in that.
+    // It may print its own path, which can contain anything.
     let told = said.stdout.replace(&*server.to_string_lossy(), "");
     let mut words = told.split_whitespace();
     let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
-    let version = version.ok_or_else(|| failed("it does not tell its version".to_string()))?;
+    let version = version.ok_or_else(|| failed("it does not report its version".to_string()))?;
     if is_it(&told) {
         return Ok(version.to_string());
     }
-    // Of those that may be called so, the one that says that it is.
+    // Of the DBMSs with this program name, the one that the answer belongs to.
     let says = |other: &Dbms| match descriptor(*other, None).version {
         TellsVersion::Run { arguments: of_other, is_it, .. } => {
             of_other == arguments && is_it(&told)
@@ -186,7 +186,7 @@ fn told_version(
     Err(SourceError::OtherDbms { path: server.to_path_buf(), found, wanted: dbms })
 }
 
-/// A library that may be loaded, so that its code becomes part of rqps: one that nobody else can
+/// A library that may be loaded, so that its code becomes part of rqps: one that no other user can
 /// change.
 pub(crate) fn vouched(path: &Path) -> Result<&Path, SourceError> {
     match others_can_change(path) {
@@ -195,8 +195,8 @@ pub(crate) fn vouched(path: &Path) -> Result<&Path, SourceError> {
     }
 }
 
-/// Runs a program of a build to its end. Nobody vouches for it, so it gets no more rights than a
-/// server, nothing of the environment, an empty folder that it cannot write to, and little time.
+/// Runs a program of a build to its end. It is not trusted, so it gets no more rights than a
+/// server, no environment, an empty folder that it cannot write to, and little time.
 pub(super) fn ask(
     program: &Path,
     args: &[OsString],
@@ -210,7 +210,7 @@ pub(super) fn ask(
     let mode = fs::Permissions::from_mode;
     let folder = tempfile::Builder::new().prefix("rqps-").permissions(mode(0o700)).tempdir();
     let folder = folder.map_err(at(&temporary))?;
-    // For that user to enter, whatever the umask.
+    // That user must be able to enter it, with any umask.
     fs::set_permissions(folder.path(), mode(0o755)).map_err(at(&temporary))?;
     let around =
         Surroundings { folder: folder.path(), user, environment: &[], at_end: Some(Signal::KILL) };
@@ -223,12 +223,12 @@ pub(super) fn ask(
                 if error.kind() == io::ErrorKind::PermissionDenied =>
             {
                 format!(
-                    "{error}: it is run as the user of servers, with uid {uid}: let that one read \
-                     it, and pass all folders above it, or name another in RQPS_USER"
+                    "{error}: it runs as the user of servers, with uid {uid}. Let that user read it \
+                     and enter all folders above it, or name another user in RQPS_USER"
                 )
             }
             (RunError::TooLong(limit), _) => {
-                format!("it had not ended after {} s: build it, or fetch it, anew", limit.as_secs())
+                format!("it did not end within {} s. Build or fetch it again", limit.as_secs())
             }
             (error @ RunError::Start(_), _) => error.to_string(),
         };
@@ -239,13 +239,13 @@ pub(super) fn ask(
 /// The library that the dynamic loader did not find.
 fn missing_library(stderr: &str) -> Option<&str> {
     let (_, rest) = stderr.split_once("error while loading shared libraries: ")?;
-    // Only this ending tells of a library that is absent rather than broken.
+    // Only this ending means a missing rather than a broken library.
     let (library, why) = rest.split_once(':')?;
     why.contains("No such file or directory").then_some(library)
 }
 
-/// The C library that comes with a build, by its loader's word: `ld.so (Debian GLIBC 2.41-12)
-/// stable release version 2.41.` Before 2.33 the loader told nothing, but was called `ld-2.31.so`.
+/// The C library in a build, by its loader: `ld.so (Debian GLIBC 2.41-12) stable release version
+/// 2.41.` Before 2.33 the loader reported nothing, but had the name `ld-2.31.so`.
 fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
     let asking = Progress::Asking { server: loader.to_path_buf() };
     let said = ask(loader, &["--version".into()], PATIENCE, asking, tell)?;
@@ -259,7 +259,7 @@ fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceErro
     Ok(version.map(|version| format!("its own glibc {version}")))
 }
 
-/// The C library that the program asks for, with the oldest version of glibc that will do.
+/// The C library that the program needs, with the oldest sufficient version of glibc.
 fn libc(elf: &Elf) -> Option<String> {
     if elf.interpreter.is_some_and(|loader| loader.contains("ld-musl")) {
         return Some("musl".to_string());
@@ -272,8 +272,8 @@ fn libc(elf: &Elf) -> Option<String> {
     Some(format!("glibc {newest}"))
 }
 
-/// The compiler as Postgres itself tells it (`SELECT version()`), or else as the compiler noted it
-/// in the program, which Debian removes.
+/// The compiler by Postgres itself (`SELECT version()`), or else by the compiler's note in the
+/// program, which Debian removes.
 fn compiler(bytes: &[u8], elf: Option<&Elf>) -> Option<String> {
     const TOLD: &[u8] = b", compiled by ";
     if let Some(start) = memmem::find(bytes, TOLD) {
@@ -286,7 +286,7 @@ fn compiler(bytes: &[u8], elf: Option<&Elf>) -> Option<String> {
     Some(first_string(bytes.get(section.file_range()?)?)).filter(|text| !text.is_empty())
 }
 
-/// Up to the zero byte that ends a string in C, and behind empty strings.
+/// The first non-empty string, up to its zero byte.
 fn first_string(bytes: &[u8]) -> String {
     let start = bytes.iter().position(|byte| *byte != 0).unwrap_or(bytes.len());
     let bytes = &bytes[start..];
@@ -308,8 +308,7 @@ mod tests {
     #[test]
     fn a_program_that_does_not_end_is_ended() {
         let error = sh("sleep 600", Duration::from_millis(50)).unwrap_err();
-        let expected =
-            "'/bin/sh' does not run: it had not ended after 0 s: build it, or fetch it, anew";
+        let expected = "'/bin/sh' does not run: it did not end within 0 s. Build or fetch it again";
         assert_eq!(error.to_string(), expected);
     }
 

@@ -1,4 +1,4 @@
-//! Telling the caller how far things are, and asking whether to go on.
+//! Reports progress to the caller, who may cancel.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,30 +6,29 @@ use std::time::Duration;
 use rqps_plan::Source;
 use rqps_system::Cancelled;
 
-/// What is being done for the caller at this moment.
+/// The current step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress {
-    /// A source is asked which versions it has.
+    /// A source is asked for its versions.
     Looking { source: Source },
-    /// An archive is being downloaded by the source's client, which does not tell how far it is.
+    /// The source's client is downloading an archive, without progress.
     Fetching { what: String },
-    /// What was downloaded is in no catalogue that could tell its hash.
+    /// No catalogue has the hash of the downloaded file.
     Unpinned { what: String, hash: String },
-    /// A source lists something that cannot be fetched from it: another is taken, if there is one.
+    /// A source lists something that it cannot deliver: another one is tried, if there is one.
     PassedOver { why: String },
-    /// Bytes of the archive that are unpacked, and its size.
+    /// Unpacked bytes of the archive, and its size.
     Unpacking { done: u64, total: u64 },
     /// A server's program is asked for its version.
     Asking { server: PathBuf },
     /// Another rqps is fetching a build into the same store.
     Waiting,
-    /// A build from source has to wait for somebody.
+    /// A build from source waits for another process.
     WaitingToBuild { whom: String },
-    /// A build is made from source: what of it, for how long, and about how long all of it takes.
+    /// A build from source: the step, the elapsed time, and the approximate total time.
     Building { what: String, step: &'static str, gone: Duration, estimate: Duration },
 }
 
-/// Called at each event, and again and again with the latest one while a client runs or an archive
-/// is unpacked; an error makes the work end within a tenth of a second or so, leaving nothing
-/// behind.
+/// Called at each event, and repeatedly with the latest one while a client runs or an archive is
+/// unpacked; an error ends the work within about a tenth of a second, without leftovers.
 pub type Tell<'a> = dyn FnMut(Progress) -> Result<(), Cancelled> + 'a;

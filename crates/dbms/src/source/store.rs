@@ -1,4 +1,4 @@
-//! The builds that rqps has fetched: a folder each, complete from the moment it has its name.
+//! The store of fetched builds: a folder for each, which is complete once it has its name.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -17,12 +17,12 @@ use super::progress::{Progress, Tell};
 use super::{Installed, probe, version};
 use crate::home::Home;
 
-/// What a build's folder tells of itself; written last.
+/// The description in a build's folder; written last.
 const DESCRIPTION: &str = "installed.json";
-/// Starts the names of folders that are being filled or removed.
+/// The start of the names of folders that are being filled or removed.
 const UNFINISHED: &str = ".tmp-";
 
-/// A version's build in the store, if it is there and whole. No process is started.
+/// A version's complete build in the store, if it exists. No process is started.
 pub(super) fn find(
     home: &Home,
     dbms: Dbms,
@@ -50,8 +50,8 @@ pub(super) fn builds(home: &Home) -> Result<Vec<Installed>, SourceError> {
     Ok(builds)
 }
 
-/// A build's description, to which is added, once, what an rqps that fetched it did not look for.
-/// Nobody else writes into a build that has its name, and all would add the same.
+/// A build's description, completed once with facts that the rqps that fetched it did not record.
+/// Nothing else writes into a named build, and every rqps would add the same.
 fn described(root: &Path) -> Option<Installed> {
     let mut installed = read(root)?;
     if installed.flags.is_none() {
@@ -59,7 +59,7 @@ fn described(root: &Path) -> Option<Installed> {
         let flags = probe::flags(&installed).unwrap_or_else(unreadable);
         installed.compiler = flags.compiler.clone().or(installed.compiler);
         installed.flags = Some(flags);
-        // Of another user's store it is looked for each time.
+        // In another user's store it is read each time.
         let _ = describe(root, &installed);
     }
     Some(installed)
@@ -81,7 +81,7 @@ fn read(root: &Path) -> Option<Installed> {
     }
     let text = fs::read_to_string(root.join(DESCRIPTION)).ok()?;
     let mut installed: Installed = serde_json::from_str(&text).ok()?;
-    // The store may have been moved since.
+    // The store may have been moved.
     installed.root = root.to_path_buf();
     probe::server(installed.dbms, root).ok()?;
     Some(installed)
@@ -91,8 +91,8 @@ fn name(dbms: Dbms, version: &str, source: &Source) -> String {
     format!("{dbms}-{version}-{source}")
 }
 
-/// The right to change the store, which one process at a time has; given back when dropped, and
-/// by the kernel when the process dies.
+/// The right to change the store, held by one process at a time; released on drop, and by the
+/// kernel when the process dies.
 pub(super) struct Changing<'a> {
     home: &'a Home,
     builds: PathBuf,
@@ -100,7 +100,7 @@ pub(super) struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    /// Waits for the right, and removes what others have left unfinished.
+    /// Waits for the right, and removes unfinished folders of others.
     pub(super) fn begin<'a>(home: &'a Home, tell: &mut Tell) -> Result<Changing<'a>, SourceError> {
         let builds = home.builds()?;
         let (path, lock) = lock_file(&builds)?;
@@ -128,15 +128,14 @@ impl Changing<'_> {
         &self.builds
     }
 
-    /// A folder for downloads that only this user can enter, removed with what is in it when
-    /// dropped.
+    /// A folder for downloads that only this user can enter, removed with its contents on drop.
     pub(super) fn downloads(&self) -> Result<TempDir, SourceError> {
         unfinished(&self.home.archives()?, 0o700)
     }
 
-    /// A folder for a build to be unpacked into, removed when dropped before [`Changing::finish`].
+    /// A folder for unpacking a build, removed when dropped before [`Changing::finish`].
     pub(super) fn build(&self) -> Result<TempDir, SourceError> {
-        // Its programs are asked for their versions by another user.
+        // Another user runs its programs to ask for their versions.
         unfinished(&self.builds, 0o755)
     }
 
@@ -145,7 +144,7 @@ impl Changing<'_> {
         if root.parent() != Some(&self.builds) || read(root).is_none() {
             return Err(SourceError::NotOurs(root.to_path_buf()));
         }
-        // Renamed first, so that nobody finds half a build.
+        // Renamed first, so that no process finds half a build.
         let unfinished = unfinished(&self.builds, 0o755)?;
         fs::rename(root, unfinished.path().join("build")).map_err(at(root))?;
         unfinished.close().map_err(at(root))
@@ -162,7 +161,7 @@ impl Changing<'_> {
         self.finish_as(build, installed, &folder)
     }
 
-    /// The same with a name of the caller's choice for its folder.
+    /// The same with the caller's name for its folder.
     pub(super) fn finish_as(
         &self,
         build: TempDir,
@@ -173,12 +172,12 @@ impl Changing<'_> {
         let root = self.builds.join(folder);
         installed.root.clone_from(&root);
         describe(unfinished, &installed)?;
-        // A power cut must not leave a named build with empty files, and writing it out later
-        // would disturb what is measured.
+        // A power cut must not leave a named build with empty files, and writing it later would
+        // disturb measurements.
         let folder = File::open(unfinished).map_err(at(unfinished))?;
         syncfs(&folder).map_err(|errno| at(unfinished)(errno.into()))?;
         if root.exists() {
-            // Not whole, or it would have been found.
+            // It is incomplete, or it would have been found.
             fs::remove_dir_all(&root).map_err(at(&root))?;
         }
         fs::rename(build.keep(), &root).map_err(at(&root))?;
@@ -186,10 +185,10 @@ impl Changing<'_> {
     }
 }
 
-/// A folder in one of the store's, which is removed when dropped, or else when the store is next
+/// A folder in one of the store's folders, which is removed on drop, or else when the store is next
 /// changed.
 fn unfinished(folder: &Path, mode: u32) -> Result<TempDir, SourceError> {
-    // Whatever the umask, and closed until then.
+    // With any umask, and closed until then.
     let closed = fs::Permissions::from_mode(0o700);
     let made = tempfile::Builder::new().prefix(UNFINISHED).permissions(closed).tempdir_in(folder);
     let made = made.map_err(at(folder))?;
@@ -197,7 +196,7 @@ fn unfinished(folder: &Path, mode: u32) -> Result<TempDir, SourceError> {
     Ok(made)
 }
 
-/// Writes a file of the store anew, so that nobody reads half of it.
+/// Replaces a file of the store atomically.
 pub(super) fn replace(
     path: &Path,
     write: impl FnOnce(&File) -> io::Result<()>,
@@ -209,7 +208,7 @@ pub(super) fn replace(
     Ok(())
 }
 
-/// Of all that change the store.
+/// The lock for all changes of the store.
 fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
     let path = builds.join(".lock");
     let mut options = File::options();
@@ -217,15 +216,15 @@ fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
     Ok((path, file))
 }
 
-/// A folder beside the builds in which something is made for one of them, removed when dropped.
-/// While it is there nobody changes the store: who does removes what is unfinished.
+/// A folder beside the builds for creating something for one of them, removed on drop. It holds the
+/// lock of the store, since a change would remove unfinished folders.
 pub(crate) struct Adding {
     folder: TempDir,
     _lock: File,
 }
 
 impl Adding {
-    /// None while somebody else changes the store, or where that is not allowed.
+    /// None while another process changes the store, or where that is not allowed.
     pub(crate) fn begin(builds: &Path) -> Option<Adding> {
         let (_, lock) = lock_file(builds).ok()?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
@@ -237,24 +236,24 @@ impl Adding {
     }
 }
 
-/// The folder that stays when a path lies in an unfinished one, which people never get to see.
+/// The permanent folder around a path in an unfinished one, for messages.
 pub(super) fn lasting(path: &Path) -> &Path {
     let is_unfinished = |path: &&Path| file_name(path).starts_with(UNFINISHED);
     path.ancestors().find(is_unfinished).and_then(Path::parent).unwrap_or(path)
 }
 
-/// The one file with this extension that a client has put into a folder.
+/// The one file with this extension that a client has created in a folder.
 pub(super) fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, SourceError> {
     let entries = fs::read_dir(folder).map_err(at(folder))?;
     let mut files = entries.flatten().map(|entry| entry.path());
     let file = files.find(|path| path.extension().is_some_and(|found| found == extension));
     file.ok_or_else(|| {
-        let reason = format!("there is no .{extension} file in it");
+        let reason = format!("it contains no .{extension} file");
         at(folder)(io::Error::new(io::ErrorKind::NotFound, reason))
     })
 }
 
-/// The text of a file that a registry has decided on, if it is no longer than such a text can be.
+/// The text of a file from a registry, if its length is plausible.
 pub(super) fn read_text(path: &Path) -> Result<String, SourceError> {
     const MOST: u64 = 16 << 20;
     let file = File::open(path).map_err(at(path))?;

@@ -1,4 +1,4 @@
-//! What the operating system has installed.
+//! Builds that the operating system has installed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,15 +12,15 @@ use super::progress::{Progress, Tell};
 use super::{probe, version};
 use crate::descriptor::{Installs, descriptor};
 
-/// A build of the system's, not yet looked into.
+/// A build of the system, not examined yet.
 pub(super) struct Found {
     pub(super) version: String,
     pub(super) root: PathBuf,
 }
 
-/// All builds of a DBMS that the system has, newest first. One that does not run is passed over:
-/// what is left of a removed package is none of the user's concern here. So is MariaDB where MySQL
-/// is looked for, since it is installed under MySQL's name, too.
+/// All builds of a DBMS on the system, newest first. One that does not run is skipped, since it may
+/// be the rest of a removed package. In a search for MySQL, MariaDB is skipped, since it is
+/// installed under MySQL's name, too.
 pub(super) fn builds(
     dbms: Dbms,
     machine: &Machine,
@@ -49,17 +49,17 @@ pub(super) fn builds(
     Ok(found)
 }
 
-/// Folders that may hold a build.
+/// Folders that may contain a build.
 fn roots(dbms: Dbms, machine: &Machine, tell: &mut Tell) -> Result<Vec<PathBuf>, SourceError> {
     match descriptor(dbms, None).installed {
         Installs::InPrefixes => Ok(machine.prefixes.clone()),
         Installs::ByVersion => {
-            // Debian keeps a folder per major version; elsewhere pg_config knows.
+            // Debian has a folder per major version; elsewhere pg_config has the path.
             let versioned = fs::read_dir(&machine.postgres).into_iter().flatten().flatten();
             let mut roots: Vec<PathBuf> = versioned.map(|entry| entry.path()).collect();
             if let Some(program) = program::find("pg_config", &machine.path) {
                 let looking = Progress::Looking { source: Source::System };
-                // A pg_config that does not run is passed over, too.
+                // A pg_config that does not run is skipped, too.
                 match probe::ask(&program, &["--bindir".into()], probe::PATIENCE, looking, tell) {
                     Ok(said) => {
                         roots.extend(Path::new(said.stdout.trim()).parent().map(Path::to_path_buf));

@@ -1,4 +1,4 @@
-//! Getting builds from a registry that is a folder, through clients that are shell scripts.
+//! Fetches builds from a registry that is a folder, through clients that are shell scripts.
 
 mod alike;
 mod debian;
@@ -51,7 +51,7 @@ impl World {
         World { folder, home, machine }
     }
 
-    /// With an npm that has postgres 17.6 and 16.3, and writes down each time it is called.
+    /// With an npm that has postgres 17.6 and 16.3, and records each call.
     fn with_npm() -> World {
         let world = World::new();
         let file = world.file("registry.tgz");
@@ -103,7 +103,7 @@ impl World {
         self.obtain_of(dbms, build).unwrap_err().to_string()
     }
 
-    /// What is in the store and the downloads, apart from the lock, lists of versions and hashes.
+    /// The contents of the store and the downloads, except the lock, lists of versions and hashes.
     fn kept(&self) -> Vec<String> {
         let folders = [self.home.builds().unwrap(), self.home.archives().unwrap()];
         let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).unwrap());
@@ -119,7 +119,7 @@ fn script_at(path: &Path, script: &str) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// An npm package with a server that tells this version.
+/// An npm package with a server that reports this version.
 fn pack(file: &Path, version: &str) {
     let gzip = flate2::write::GzEncoder::new(File::create(file).unwrap(), Default::default());
     let mut tar = tar::Builder::new(gzip);
@@ -193,7 +193,7 @@ fn any_is_the_systems_newest_then_the_stores_then_the_registrys() {
     assert_eq!(world.obtain(version("9.6.24")).unwrap().source, Some(Source::System));
     assert_eq!(world.obtain(version("17.6")).unwrap().source, Some(Source::Npm));
     let error = world.error(from(Source::System, "15.1"));
-    assert!(error.ends_with("there are 16.3, 9.6.24, 2.0"), "{error}");
+    assert!(error.ends_with("(installed: 16.3, 9.6.24, 2.0)"), "{error}");
     let all = world.machine.installed(&world.home, &mut go_on).unwrap();
     let all: Vec<&str> = all.iter().map(|installed| installed.version.as_str()).collect();
     assert_eq!(all, ["17.6", "16.3", "9.6.24", "2.0"]);
@@ -204,7 +204,7 @@ fn a_build_of_ones_own_needs_a_server_that_runs() {
     let world = World::new();
     let own = world.file("own");
     let error = world.error(Build::Path(own.clone()));
-    assert!(error.contains("/own' has no bin/postgres: name the directory that holds bin/"));
+    assert!(error.contains("/own' has no bin/postgres. Name the directory that contains bin/"));
     script_at(&own.join("bin/postgres"), "echo 'postgres (PostgreSQL) 19devel'");
     let installed = world.obtain(Build::Path(own.clone())).unwrap();
     assert_eq!((installed.version.as_str(), installed.source), ("19devel", None));
@@ -221,9 +221,9 @@ fn absent_clients_are_named_with_what_to_install() {
     assert_eq!(
         error,
         "cannot get postgres 17.6: \
-         debian: apt-get is not on PATH: install it, as with 'dnf install apt'; \
-         npm: npm is not on PATH: install it, as with 'apt-get install npm'; \
-         maven: mvn is not on PATH: install it, as with 'apt-get install maven'"
+         debian: apt-get is not on PATH (install it, as with 'dnf install apt'); \
+         npm: npm is not on PATH (install it, as with 'apt-get install npm'); \
+         maven: mvn is not on PATH (install it, as with 'apt-get install maven')"
     );
     assert!(!world.error(from(Source::Maven, "17.6")).contains("npm"));
     assert!(world.error(Build::Any).starts_with("cannot get postgres: debian: "));
@@ -239,7 +239,7 @@ fn a_client_that_does_not_end_is_ended() {
     let said = client::NPM.run(&world.machine, &[], folder, limit, &looking, &mut go_on);
     let error = said.map(drop).unwrap_err();
     assert!(error.is_of_one_source(), "another may still answer");
-    assert!(error.to_string().starts_with("npm had not ended after 0 minutes: look whether"));
+    assert!(error.to_string().starts_with("npm did not end within 0 minutes. Check"));
 }
 
 #[test]
@@ -247,10 +247,10 @@ fn an_unknown_version_is_answered_with_its_neighbours() {
     let world = World::with_npm();
     let error = world.error(version("17.66"));
     assert!(error.starts_with("cannot get postgres 17.66: debian: apt-get is not on PATH"));
-    let expected = "; the others do not have it: did you mean '17.6'? (there are: 17.6)";
+    let expected = "; the other sources do not have it: did you mean '17.6'? (there are: 17.6)";
     assert!(error.ends_with(expected), "who did not answer may have it: {error}");
     let error = world.error(from(Source::Npm, "3"));
-    assert_eq!(error, "postgres 3 is not to be had: there are: 17.6, 16.3");
+    assert_eq!(error, "postgres 3 is not available: there are: 17.6, 16.3");
 }
 
 #[test]
@@ -269,7 +269,7 @@ fn the_next_source_is_asked_when_one_does_not_answer() {
     );
     let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
     assert_eq!(available.versions, ["17.6"]);
-    let apt = "debian: apt-get is not on PATH: install it, as with 'dnf install apt'";
+    let apt = "debian: apt-get is not on PATH (install it, as with 'dnf install apt')";
     assert_eq!(available.unasked, [apt, "npm view failed: no network"]);
     let error = world.error(version("17.6"));
     let expected = format!("cannot get postgres 17.6: {apt}; npm view failed: no network; mvn ");
@@ -286,7 +286,7 @@ fn what_was_not_what_the_registry_promised_is_refused() {
 
     let world = World::with_npm();
     let error = world.error(version("16.3"));
-    assert!(error.ends_with("cannot be unpacked: its server says that it is 17.6"), "{error}");
+    assert!(error.ends_with("cannot be unpacked: its server reports version 17.6"), "{error}");
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
@@ -298,7 +298,7 @@ fn what_a_killed_fetch_left_is_removed() {
         fs::create_dir(folder.join(".tmp-abc")).unwrap();
         fs::write(folder.join(".tmp-abc/half"), "").unwrap();
     }
-    // Named, but not described: not from rqps as it is now.
+    // Named, but not described: not from this rqps.
     fs::create_dir(world.home.builds().unwrap().join("postgres-17.6-npm")).unwrap();
     world.obtain(version("17.6")).unwrap();
     assert_eq!(world.kept(), ["postgres-17.6-npm"]);
@@ -308,7 +308,7 @@ fn what_a_killed_fetch_left_is_removed() {
 fn two_at_once_fetch_once_and_both_have_it() {
     let world = World::with_npm();
     let integrity = digest::integrity(&world.file("registry.tgz")).unwrap();
-    // The one that fetches goes on when the other waits for it, or after a minute.
+    // The fetching one continues when the other waits for it, or after a minute.
     let waits = world.file("waits");
     let until_then = format!(
         "n=0; while [ ! -e {} ] && [ $n -lt 600 ]; do sleep 0.1; n=$((n+1)); done",
@@ -370,7 +370,7 @@ fn a_full_disk_is_named_and_nothing_is_left_on_it() {
     };
     world.home = Home::at(&small.0).unwrap();
     let error = world.error(version("17.6"));
-    let expected = format!("no space left for '{}/builds': make room", small.0.display());
+    let expected = format!("no space left for '{}/builds'. Make room", small.0.display());
     assert!(error.starts_with(&expected), "{error}");
     assert_eq!(world.kept(), Vec::<String>::new());
 
@@ -380,7 +380,7 @@ fn a_full_disk_is_named_and_nothing_is_left_on_it() {
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
-/// A disk with room for an archive, but not for what is in it.
+/// A disk with room for an archive, but not for its contents.
 struct SmallDisk(PathBuf);
 
 impl SmallDisk {
@@ -405,7 +405,7 @@ fn only_fetched_builds_are_removed() {
     let own = Installed { root: world.file("own"), ..fetched.clone() };
     script_at(&own.root.join("bin/postgres"), "");
     let error = remove(&world.home, &own, &mut go_on).unwrap_err().to_string();
-    assert!(error.ends_with("only fetched builds are removed"), "{error}");
+    assert!(error.ends_with("Only fetched builds can be removed"), "{error}");
     assert!(own.root.join("bin/postgres").exists());
     remove(&world.home, &fetched, &mut go_on).unwrap();
     assert_eq!(world.kept(), Vec::<String>::new());
@@ -415,9 +415,9 @@ fn only_fetched_builds_are_removed() {
 #[test]
 fn what_cannot_be_fetched_at_all_says_so() {
     let mut world = World::with_npm();
-    assert!(world.error(Build::Server { url: "postgres://h/d".into() }).contains("running server"));
+    assert!(world.error(Build::Server { url: "postgres://h/d".into() }).contains("remote server"));
     let sqlite = world.machine.obtain(&world.home, Dbms::Sqlite, &Build::Any, &mut go_on);
     assert!(sqlite.unwrap_err().to_string().contains("sqlite is part of rqps"));
     world.machine.arch = "riscv64";
-    assert!(world.error(version("17.6")).starts_with("nothing prebuilt of postgres for riscv64"));
+    assert!(world.error(version("17.6")).starts_with("no prebuilt postgres for riscv64"));
 }

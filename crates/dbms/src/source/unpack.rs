@@ -1,5 +1,5 @@
-//! Unpacking archives that nobody vouches for: nothing may end up outside the target folder, no
-//! device nodes or set-user-id programs inside it, and no more than a build can have.
+//! Unpacks untrusted archives: nothing may be written outside the target folder, no device nodes or
+//! set-user-id programs inside it, and no more than a build may have.
 
 mod tarball;
 mod zipped;
@@ -16,17 +16,17 @@ use super::error::{SourceError, at};
 pub(super) use tarball::{Compression, Tarball};
 pub(super) use zipped::Zip;
 
-/// As many bytes as the kernel takes in a path.
+/// The longest path that the kernel accepts, in bytes.
 const LONGEST_PATH: usize = 4096;
-/// As much of a member's name as an error shows.
+/// The longest part of a member's name in an error.
 const SHOWN: usize = 100;
 
-/// What of an archive is unpacked.
+/// Which part of an archive is unpacked.
 #[derive(Clone, Copy)]
 pub(super) struct Part<'a> {
-    /// Only what lies below this folder of the archive; "" for everything.
+    /// Only members below this folder of the archive; "" for everything.
     pub(super) below: &'a str,
-    /// Of that, what this says of the path below the folder.
+    /// Of these, members for which this holds, by the path below the folder.
     pub(super) needed: fn(&Path) -> bool,
     /// The archive may not hold more.
     pub(super) most: Most,
@@ -37,20 +37,20 @@ impl Part<'static> {
         Part { below: "", needed: |_| true, most: Most::OF_A_BUILD };
 }
 
-/// How much an archive may hold.
+/// How much an archive may contain.
 #[derive(Clone, Copy)]
 pub(super) struct Most {
-    /// Of the files in it, and of its headers.
+    /// Bytes of its files and headers.
     bytes: u64,
     members: usize,
 }
 
 impl Most {
-    /// More than any build has, with its debug builds and test suites.
+    /// More than any build contains, with debug builds and test suites.
     const OF_A_BUILD: Most = Most { bytes: 16 << 30, members: 200_000 };
 }
 
-/// What a member of an archive is.
+/// The kind of an archive's member.
 enum Kind {
     Folder,
     File {
@@ -59,7 +59,7 @@ enum Kind {
     Symbolic(PathBuf),
     /// Leads to another member.
     Hard(PathBuf),
-    /// Says something about the archive.
+    /// Metadata about the archive.
     Remark,
     Other,
 }
@@ -72,7 +72,7 @@ struct Target<'a> {
     links: Vec<(PathBuf, PathBuf)>,
     members: usize,
     written: u64,
-    /// Bytes that the disk had left at first.
+    /// Free bytes of the disk at the start.
     free: u64,
 }
 
@@ -83,18 +83,18 @@ impl<'a> Target<'a> {
         Ok(Target { archive, root, part, links: Vec::new(), members: 0, written: 0, free })
     }
 
-    /// Where a member goes; none if it is not needed.
+    /// The place of a member; none if it is not needed.
     fn place(&mut self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
         self.members += 1;
         if self.members > self.part.most.members {
-            return Err(self.refused(member, "is one of more than any build has"));
+            return Err(self.refused(member, "exceeds the number of members that a build may have"));
         }
         let inside = self.inside(member, member)?;
         let place = inside.strip_prefix(self.part.below).ok();
         Ok(place.filter(|place| (self.part.needed)(place)).map(Path::to_path_buf))
     }
 
-    /// Makes the member, except for a file's contents: the file to write them to is returned.
+    /// Creates the member; for a file, returns it for writing the contents.
     fn make(
         &mut self,
         member: &Path,
@@ -105,7 +105,7 @@ impl<'a> Target<'a> {
             Kind::Remark => {}
             Kind::Folder => self.folder(place, member)?,
             Kind::Symbolic(target) | Kind::Hard(target) if target.as_os_str().is_empty() => {
-                return Err(self.refused(member, "is a link to nothing"));
+                return Err(self.refused(member, "is a link without a target"));
             }
             Kind::Symbolic(target) => {
                 if target.as_os_str().len() > LONGEST_PATH {
@@ -124,17 +124,17 @@ impl<'a> Target<'a> {
             }
             Kind::File { executable } => {
                 let path = self.new_path(place, member)?;
-                // Of the mode only this bit is kept: builds are for every user, and for running.
+                // Only this bit of the mode is kept: every user may read and run builds.
                 let mode = if executable { 0o755 } else { 0o644 };
                 let mut options = File::options();
                 let file = options.write(true).create_new(true).mode(mode).open(&path);
                 let file = file.map_err(at(&path))?;
-                // Again, since the umask may have taken bits away.
+                // Again, since the umask may have removed bits.
                 file.set_permissions(fs::Permissions::from_mode(mode)).map_err(at(&path))?;
                 return Ok(Some((path, file)));
             }
             Kind::Other => {
-                return Err(self.refused(member, "is neither a file nor a folder nor a link"));
+                return Err(self.refused(member, "is not a file, a folder or a link"));
             }
         }
         Ok(None)
@@ -150,7 +150,7 @@ impl<'a> Target<'a> {
     ) -> Result<(), SourceError> {
         self.written += bytes.len() as u64;
         if self.written > self.part.most.bytes {
-            return Err(self.refused(member, "makes it larger than any build"));
+            return Err(self.refused(member, "makes it larger than a build may be"));
         }
         if self.written > self.free {
             return Err(at(path)(io::ErrorKind::StorageFull.into()));
@@ -166,14 +166,14 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// A place for something new, in a folder that is there or is made.
+    /// A free place in a folder that exists or is created.
     fn new_path(&self, place: &Path, member: &Path) -> Result<PathBuf, SourceError> {
         if let Some(parent) = place.parent() {
             self.folder(parent, member)?;
         }
         let path = self.root.join(place);
         match path.symlink_metadata() {
-            Ok(_) => Err(self.refused(member, "is in the place of another member")),
+            Ok(_) => Err(self.refused(member, "has the path of another member")),
             Err(_) => Ok(path),
         }
     }
@@ -184,7 +184,9 @@ impl<'a> Target<'a> {
             path.push(part);
             match path.symlink_metadata() {
                 Ok(meta) if meta.is_dir() => continue,
-                Ok(_) => return Err(self.refused(member, "lies below what is not a folder")),
+                Ok(_) => {
+                    return Err(self.refused(member, "lies below a member that is not a folder"));
+                }
                 Err(_) => fs::create_dir(&path).map_err(at(&path))?,
             }
             fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).map_err(at(&path))?;
@@ -192,7 +194,7 @@ impl<'a> Target<'a> {
         Ok(())
     }
 
-    /// The path without its `.` parts, which must be all that is special about it.
+    /// The path without its `.` parts; other special parts are errors.
     fn inside(&self, path: &Path, member: &Path) -> Result<PathBuf, SourceError> {
         if path.as_os_str().len() > LONGEST_PATH {
             return Err(self.refused(member, "has a path that is too long"));
@@ -214,8 +216,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// Whether a symbolic link leads to a place inside. A `..` is allowed only in front, where it
-/// climbs real folders: behind the name of another link it would climb from where that one leads.
+/// Whether a symbolic link leads to a place inside. A `..` is allowed only at the start, where it
+/// leaves real folders: after the name of another link it would start at the target of that link.
 fn stays_inside(link: &Path, target: &Path) -> bool {
     let mut depth = link.components().count().saturating_sub(1);
     let mut climbing = true;
@@ -233,7 +235,7 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
     })
 }
 
-/// Makes symbolic links that a package lists instead of holding: `(link, what it leads to)`, both
+/// Creates symbolic links that a package lists instead of containing them: `(link, target)`, both
 /// relative to `root`.
 pub(super) fn link_all(
     archive: &str,

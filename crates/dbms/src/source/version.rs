@@ -1,4 +1,4 @@
-//! Versions: what a package calls them, and what people call them.
+//! Versions: their names in packages, and their usual names.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use rqps_plan::{Dbms, Source};
 
 use crate::descriptor::descriptor;
 
-/// How finished the packaging is; the DBMS inside is a release in every case.
+/// The maturity of the packaging; the DBMS inside is always a release.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Stage {
     Alpha,
@@ -18,9 +18,9 @@ enum Stage {
 /// `8.0.33.1`, `10.11.14-0+deb12u2` or `1:11.8.9+ds-0+deb13u1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Packaged {
-    /// What the registry calls it.
+    /// Its name in the registry.
     pub(super) name: String,
-    /// What people call it: `17.6`.
+    /// Its usual name: `17.6`.
     pub(super) version: String,
     pub(super) source: Source,
     stage: Stage,
@@ -29,12 +29,12 @@ pub(super) struct Packaged {
 }
 
 impl Packaged {
-    /// Nothing where the name does not start with numbers.
+    /// None where the name does not start with numbers.
     pub(super) fn parse(dbms: Dbms, source: &Source, name: &str) -> Option<Packaged> {
-        // The epoch of Debian's, by which apt orders: `1:11.8.6`.
+        // Debian's epoch, by which apt orders: `1:11.8.6`.
         let (_, version) = name.split_once(':').unwrap_or(("", name));
         let (upstream, tag) = version.split_once('-').unwrap_or((version, ""));
-        // Debian says behind a plus what it left out of the sources: `11.8.9+ds`.
+        // After a plus Debian notes changes to the sources: `11.8.9+ds`.
         let numbers = upstream.split_once('+').map_or(upstream, |(numbers, _)| numbers);
         let numbers: Vec<u32> =
             numbers.split('.').map(|n| n.parse().ok()).collect::<Option<_>>()?;
@@ -57,13 +57,13 @@ impl Packaged {
     }
 }
 
-/// Whether a version is the one that is asked for, or one of those: `17.6` is one of `17`.
+/// Whether a version is the requested one, or one of its series: `17.6` is one of `17`.
 pub(super) fn is(version: &str, wanted: &str) -> bool {
     let rest = version.strip_prefix(wanted);
     !wanted.is_empty() && rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// The best packaging of just this version by the first source that has it: an alpha only when
+/// The best packaging of exactly this version in the first source that has it: an alpha only if
 /// there is nothing else, then the highest.
 pub(super) fn exact<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
     let source = &packaged.iter().find(|p| p.version == wanted)?.source;
@@ -71,12 +71,13 @@ pub(super) fn exact<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Pa
     of_source.max_by(|a, b| a.rank().cmp(&b.rank()))
 }
 
-/// The best packaging of the version, or of the newest whose start it is: `17` is the newest 17.x.
+/// The best packaging of the version, or of the newest that starts with it: `17` is the newest
+/// 17.x.
 pub(super) fn choose<'a>(packaged: &'a [Packaged], wanted: &str) -> Option<&'a Packaged> {
     exact(packaged, wanted).or_else(|| newest_of(packaged, |p| is(&p.version, wanted)))
 }
 
-/// The best packaging of the newest version, passing over those that are only in alpha.
+/// The best packaging of the newest version, skipping those that exist only as alpha.
 pub(super) fn newest(packaged: &[Packaged]) -> Option<&Packaged> {
     newest_of(packaged, |_| true)
 }
@@ -87,7 +88,7 @@ fn newest_of(packaged: &[Packaged], which: impl Fn(&Packaged) -> bool) -> Option
     exact(packaged, &newest.version)
 }
 
-/// The versions as people call them, newest first, each once.
+/// The usual names of the versions, newest first, each once.
 pub(super) fn newest_first(packaged: &[Packaged]) -> Vec<String> {
     let mut versions: Vec<String> = packaged.iter().map(|p| p.version.clone()).collect();
     versions.sort_by(|a, b| compare(b, a));
@@ -108,8 +109,8 @@ fn numbers(version: &str) -> Vec<u32> {
     version.split('.').map(number).collect()
 }
 
-/// What to offer instead of a version that does not exist: the others of the same major version,
-/// or else the newest of each major version. `known` is newest first.
+/// Alternatives to a version that does not exist: the others of the same major version, or else the
+/// newest of each major version. `known` is newest first.
 pub(super) fn alternatives<'a>(wanted: &str, known: &'a [String]) -> Vec<&'a str> {
     let same: Vec<&str> =
         known.iter().map(String::as_str).filter(|v| major(v) == major(wanted)).collect();

@@ -1,4 +1,4 @@
-//! What is known of SQLite.
+//! The descriptor of SQLite.
 
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
 use rqps_wire::SqliteLibrary;
@@ -26,8 +26,8 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     installed: Installs::InPrefixes,
     flags: FlagsIn::Notes,
     configs: &["sqlite"],
-    // A negative number is kibibytes, another one is pages of the usual size. Each connection has a
-    // cache of its own.
+    // A negative number is in kibibytes, a positive one in pages of the default size. Each
+    // connection has a cache of its own.
     cache: CacheSetting {
         name: "cache_size",
         value: |bytes| format!("-{}", bytes >> 10),
@@ -45,8 +45,8 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         end: 0,
         empty: 0,
         allocated: 0,
-        // Its log grows for as long as somebody reads or writes: measured in l.i1, 740 MB beside 28
-        // MB of data. It is gone when nobody has the file open.
+        // Its log grows while there are readers and writers: in l.i1, 740 MB were measured beside
+        // 28 MB of data. It is removed when the last connection is closed.
         log_share: 25,
         keeps_logs: false,
         build: 0,

@@ -13,7 +13,7 @@ pub(crate) static SQL: Sql = Sql {
     cast_to_bigint: "integer",
     serial: "INTEGER NOT NULL",
     bigserial: "integer not null primary key",
-    // It gives one more than the largest key anyway.
+    // It assigns one more than the largest key anyway.
     continue_after: |table, column, _| format!("select max({column}) from {table}"),
     last_key: |_, _, _| Ok(None),
     take_keys: None,
@@ -28,7 +28,7 @@ pub(crate) static SQL: Sql = Sql {
     exists: |table| format!("select name from sqlite_master where name = '{table}'"),
     explain: &["explain query plan"],
     plan_node: |row| row.into_iter().flatten().next_back(),
-    // A transaction that reads first cannot write any more once another has written.
+    // A transaction that begins with a read cannot write after another one has written.
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN IMMEDIATE" },
     is_clustered: false,
     has_one_writer: true,

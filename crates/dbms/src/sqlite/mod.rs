@@ -55,15 +55,15 @@ const NOT_SETTINGS: [&str; 20] = [
 const IN_BYTES: [&str; 4] =
     ["hard_heap_limit", "journal_size_limit", "mmap_size", "soft_heap_limit"];
 
-/// The SQLite in this binary, which is no build that could be fetched.
+/// The SQLite in this binary, which is not a build that could be fetched.
 pub struct SqliteBuild {
     pub version: String,
     pub flags: Flags,
-    /// What it was compiled with and without, as its `pragma compile_options` says.
+    /// Its compile options, from its `pragma compile_options`.
     pub compile_options: Vec<String>,
 }
 
-/// What this binary has.
+/// The SQLite of this binary.
 pub fn sqlite_build() -> Result<SqliteBuild, DbmsError> {
     let library = SqliteLibrary::bundled();
     let rows = memory(library).connect()?.query("pragma compile_options")?;
@@ -72,14 +72,14 @@ pub fn sqlite_build() -> Result<SqliteBuild, DbmsError> {
     Ok(SqliteBuild { version: library.version(), flags, compile_options })
 }
 
-/// A database that is gone with its connection.
+/// A database that ends with its connection.
 fn memory(library: SqliteLibrary) -> Target {
     Target::Sqlite { library, path: ":memory:".into(), pragmas: Vec::new() }
 }
 
 pub(crate) struct Sqlite {
     library: SqliteLibrary,
-    /// Of the library that was loaded; none for the one in this binary.
+    /// The build of a loaded library; none for the one in this binary.
     installed: Option<Installed>,
     flags: Flags,
     pragmas: Settings,
@@ -125,19 +125,19 @@ fn load(path: &Path) -> Result<SqliteLibrary, SourceError> {
     })
 }
 
-/// Sets the pragmas on a file that nobody needs: SQLite ignores what it does not like.
+/// Tests the pragmas on a temporary file: SQLite silently ignores invalid ones.
 fn try_out(library: SqliteLibrary, pragmas: &Settings) -> Result<(), DbmsError> {
     let folder = std::env::temp_dir();
-    let folder = tempfile::tempdir().map_err(DbmsError::file("make a folder in", &folder))?;
+    let folder = tempfile::tempdir().map_err(DbmsError::file("create a folder in", &folder))?;
     let (path, pragmas) = (folder.path().join("db"), pragmas.clone());
     let target = Target::Sqlite { library, path, pragmas: pragmas.clone() };
     let mut connection = target.connect()?;
     for (name, value) in &pragmas {
         let actual = scalar(&mut *connection, &format!("pragma {name}"))?.unwrap_or_default();
-        // A word that SQLite keeps as a number cannot be compared, so only like with like.
+        // A word that SQLite stores as a number cannot be compared, so only values of one kind are.
         let numbers = value.parse::<i64>().is_ok() && actual.parse::<i64>().is_ok();
         let words = value.parse::<i64>().is_err() && actual.parse::<i64>().is_err();
-        // Of `64M` SQLite reads the number only, in a unit of its own.
+        // SQLite reads only the number of `64M`, in a unit of its own.
         let is_cut = bytes(value).is_some();
         if (numbers || words || is_cut) && !actual.is_empty() && !actual.eq_ignore_ascii_case(value)
         {
@@ -180,7 +180,7 @@ impl Dbms for Sqlite {
         place: &Place,
         _cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
-        fs::create_dir_all(&place.data).map_err(DbmsError::file("make", &place.data))?;
+        fs::create_dir_all(&place.data).map_err(DbmsError::file("create", &place.data))?;
         let path = place.data.join(FILE);
         let (library, pragmas) = (self.library, self.pragmas.clone());
         let target = Target::Sqlite { library, path, pragmas };
@@ -188,7 +188,7 @@ impl Dbms for Sqlite {
     }
 }
 
-/// A database file that is in use.
+/// An open database file.
 struct Open {
     target: Target,
     version: String,

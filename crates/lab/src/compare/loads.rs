@@ -1,5 +1,5 @@
-//! Loading the data of every contestant, for each round anew or as often as the plan wants; rounds
-//! work on copies.
+//! Loads the data of every arm, once for each round or as often as in the plan; rounds work on
+//! copies.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use super::round::{Draw, Setting};
 use crate::contender::{allow_connections, describe, file_error, keep};
 use crate::{Event, Lab, LabError};
 
-/// Where the data directories of a comparison are.
+/// The data directories of a comparison.
 pub(crate) struct Folders(PathBuf);
 
 impl Folders {
@@ -25,52 +25,52 @@ impl Folders {
     }
 
     /// A loaded directory whose server has been stopped.
-    pub(crate) fn loaded(&self, contestant: usize, load: u32) -> PathBuf {
-        self.0.join(format!("{contestant}-load{load}"))
+    pub(crate) fn loaded(&self, arm: usize, load: u32) -> PathBuf {
+        self.0.join(format!("{arm}-load{load}"))
     }
 
     /// The copy that a round works on.
-    pub(crate) fn round(&self, contestant: usize) -> PathBuf {
-        self.0.join(format!("{contestant}-round"))
+    pub(crate) fn round(&self, arm: usize) -> PathBuf {
+        self.0.join(format!("{arm}-round"))
     }
 
-    /// What a reader must know of a load, such as maintenance that was given up.
-    pub(crate) fn note(&self, contestant: usize, load: u32) -> Option<String> {
-        fs::read_to_string(note(&self.loaded(contestant, load))).ok()
+    /// A note for the reader about a load, such as aborted maintenance.
+    pub(crate) fn note(&self, arm: usize, load: u32) -> Option<String> {
+        fs::read_to_string(note(&self.loaded(arm, load))).ok()
     }
 
-    /// The last load of a contestant that is there, of so many.
-    pub(crate) fn last(&self, contestant: usize, most: u32) -> Option<PathBuf> {
-        let loads = (1..=most).rev().map(|load| self.loaded(contestant, load));
+    /// The last existing load of an arm, of at most `most`.
+    pub(crate) fn last(&self, arm: usize, most: u32) -> Option<PathBuf> {
+        let loads = (1..=most).rev().map(|load| self.loaded(arm, load));
         loads.into_iter().find(|loaded| loaded.exists())
     }
 
-    /// For files that are not kept.
+    /// The folder for temporary files.
     pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
-    /// Removes a load of everybody, which no round will work on any more.
-    fn forget(&self, contestants: usize, load: u32) {
-        for contestant in 0..contestants {
-            let loaded = self.loaded(contestant, load);
+    /// Removes a load of all arms, which no round needs any more.
+    fn forget(&self, arms: usize, load: u32) {
+        for arm in 0..arms {
+            let loaded = self.loaded(arm, load);
             let _ = fs::remove_dir_all(&loaded);
             let _ = fs::remove_file(note(&loaded));
         }
     }
 
     pub(crate) fn remove_all(&self) {
-        // What cannot be removed now is found by `rqps dbms prune`.
+        // `rqps dbms prune` finds what cannot be removed now.
         let _ = fs::remove_dir_all(&self.0);
     }
 }
 
-/// Beside a loaded directory, in which only its DBMS writes.
+/// The file beside a loaded directory, in which only the DBMS writes.
 fn note(loaded: &Path) -> PathBuf {
     loaded.with_extension("note")
 }
 
-/// Loads what a round works on, for these contestants, as far as it is not there yet.
+/// Loads the data that a round needs, for these arms, if they do not exist yet.
 pub(crate) fn load(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -85,17 +85,17 @@ pub(crate) fn load(
         let to = setting.folders.loaded(place, number);
         if !to.exists() {
             load_one(lab, directory, setting, place, &to)
-                .map_err(|error| error.of(&setting.contestants[place].name))?;
+                .map_err(|error| error.of(&setting.arms[place].name))?;
         }
     }
     Ok(())
 }
 
-/// Removes what only this round was to work on, or, where data are to stay, the one before it.
+/// Removes the data of this round alone, or, if data are kept, those of the round before.
 pub(crate) fn unload(setting: &Setting<'_>, round: u32, keeps: bool) {
     let round = round - u32::from(keeps);
     if setting.comparison.loads.is_none() && round > 0 {
-        setting.folders.forget(setting.contestants.len(), setting.comparison.load_of(round));
+        setting.folders.forget(setting.arms.len(), setting.comparison.load_of(round));
     }
 }
 
@@ -106,11 +106,11 @@ fn load_one(
     place: usize,
     to: &Path,
 ) -> Result<(), LabError> {
-    let (plan, contestant) = (setting.plan, &setting.contestants[place]);
-    let dbms = &*setting.ready[contestant.index];
-    let contender = &plan.contenders[contestant.index];
-    let name = contestant.name.clone();
-    // Under another name until it is whole.
+    let (plan, arm) = (setting.plan, &setting.arms[place]);
+    let dbms = &*setting.ready[arm.index];
+    let contender = &plan.contenders[arm.index];
+    let name = arm.name.clone();
+    // It has another name until it is complete.
     let mut fresh = to.as_os_str().to_owned();
     fresh.push(".making");
     let fresh = PathBuf::from(fresh);
@@ -124,16 +124,16 @@ fn load_one(
     let start_seconds = begun.elapsed().as_secs_f64();
     let record = describe(contender, dbms, &*server, start_seconds)?;
     allow_connections(&record, plan)?;
-    if !contestant.is_twin {
+    if !arm.is_control {
         keep(directory, contender, &record)?;
     }
-    // A chain begins with filling its tables, so that is part of what it measures.
+    // A chain begins with filling its tables, and measures that.
     if let Some(task) = setting.tasks.iter().find(|task| task.fills) {
         let target = server.target().clone();
-        let driver = setting.driver(contestant, &target)?;
+        let driver = setting.driver(arm, &target)?;
         fill(task, &*driver, lab)?;
         if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
-            let text = format!("the maintenance after the load was given up: {left}");
+            let text = format!("the maintenance after the load was aborted: {left}");
             let file = note(to);
             fs::write(&file, &text).map_err(file_error("write", &file))?;
             let (contender, step) = (name.clone(), task.name.clone());
@@ -163,8 +163,8 @@ fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Copies a loaded directory for a round. For a server whose memory is limited the copy is taken
-/// out of the page cache, which is rqps's and not the server's.
+/// Copies a loaded directory for a round. If the memory of the server is limited, the copy is
+/// dropped from the page cache, where it would count as rqps's and not as the server's.
 pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<(), DbmsError> {
     rqps_dbms::copy_data(from, to)?;
     if memory.is_some() {

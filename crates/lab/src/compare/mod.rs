@@ -1,9 +1,9 @@
 //! A comparison: rounds are made until every test is precise enough.
 //!
-//! A round loads the data anew, starts all servers on copies of them, and one set of clients drives
-//! them in turn. It is what counts as one observation: see docs/slices.md.
+//! A round loads the data, starts all servers on copies of them, and one set of clients drives them
+//! in turn. It is one observation: see docs/slices.md.
 
-mod contestant;
+mod arm;
 mod loads;
 mod order;
 mod parts;
@@ -12,14 +12,14 @@ mod profile;
 mod round;
 mod runs;
 mod seats;
-mod stored_base;
+mod stored_baseline;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
-use rqps_observe::{Canaries, Canary};
+use rqps_observe::{ReferenceLoop, ReferenceLoops};
 use rqps_plan::{Build, Comparison, Method, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
 use rqps_workload::Task;
@@ -28,7 +28,7 @@ use crate::contender::folder;
 use crate::event::Enough;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
-pub(crate) use contestant::{Contestant, contestants};
+pub(crate) use arm::{Arm, arms};
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 use pass::REPEATS;
@@ -37,13 +37,13 @@ pub(crate) use profile::{
     MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
 };
 use round::{Draw, Round, Scene, Setting};
-use stored_base::Earlier;
-pub use stored_base::{StoredBaseError, stored_base};
+use stored_baseline::Earlier;
+pub use stored_baseline::{StoredBaselineError, stored_baseline};
 
-/// How long the canary takes: it tells whether the machine is as fast as before.
-const CANARY: Duration = Duration::from_millis(50);
+/// The duration of the reference loop, which shows whether the machine is as fast as before.
+const REFERENCE_LOOP: Duration = Duration::from_millis(50);
 
-/// What is wrong with a comparison before anything is started.
+/// Refuses what is wrong with a comparison before anything is started.
 pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
     if plan.contenders.iter().any(|one| matches!(one.build, Build::Server { .. })) {
         return Err(LabError::ForeignServer);
@@ -51,7 +51,7 @@ pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Two at a time would measure each other, so the caller holds the host's lock.
+/// Two runs at a time would disturb each other, so the caller holds the lock of the host.
 pub(crate) fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -61,7 +61,7 @@ pub(crate) fn run(
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
-    let contestants = contestants(plan, comparison, treatment);
+    let arms = arms(plan, comparison, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let parts = match directory.manifest.groups.clone() {
         Some(groups) => Parts { groups, reason: None },
@@ -73,10 +73,10 @@ pub(crate) fn run(
     }
     let base = &*ready[0];
     let open = |stored| Earlier::open(stored, lab, directory, plan, base, &folders);
-    let earlier = comparison.base_from.as_deref().map(open).transpose()?;
+    let earlier = comparison.baseline_from.as_deref().map(open).transpose()?;
     let setting = Setting {
         comparison,
-        contestants: &contestants,
+        arms: &arms,
         ready,
         folders: &folders,
         treatment,
@@ -97,16 +97,16 @@ pub(crate) fn run(
     }
     if lab.keep_data {
         let most = comparison.rounds + comparison.confirm.unwrap_or(0);
-        for (place, contestant) in contestants.iter().enumerate() {
+        for (place, arm) in arms.iter().enumerate() {
             let Some(path) = folders.last(place, most) else { continue };
-            (lab.watch)(Event::DataKept { contender: contestant.name.clone(), path });
+            (lab.watch)(Event::DataKept { contender: arm.name.clone(), path });
         }
     }
     Ok(outcome)
 }
 
-/// Makes rounds until every test is settled, or there have been enough of them, or time is up. If
-/// the plan wants it, tests that then look different have fresh rounds, which are numbered on.
+/// Makes rounds until every test is precise enough, or the maximum is reached, or the budget is
+/// spent. With --confirm, tests that look different then have fresh rounds, with the next numbers.
 fn rounds(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -117,7 +117,7 @@ fn rounds(
 ) -> Result<Outcome, LabError> {
     let comparison = setting.comparison;
     let tests = comparison.tests();
-    let mut canaries = canaries(directory, comparison)?;
+    let mut loops = loops(directory, comparison)?;
     let loading = began.elapsed().as_secs_f64();
     let mut longest = 0.0_f64;
     let last = comparison.rounds + comparison.confirm.unwrap_or(0);
@@ -139,7 +139,7 @@ fn rounds(
             left.clone_from(&tests);
         }
         let elapsed = began.elapsed().as_secs_f64();
-        // Of a budget the fresh rounds have their share, so that there is time for them.
+        // Fresh rounds have a share of the budget, so that there is time for them.
         let share = if is_fresh { 1.0 } else { f64::from(comparison.rounds) / f64::from(last) };
         let budget = comparison.budget.map(|budget| budget.0.as_secs_f64() * share);
         if let Some(budget) = budget.filter(|budget| number > 1 && elapsed + longest > *budget) {
@@ -167,10 +167,10 @@ fn rounds(
             return made.map(|()| Outcome::Failed);
         }
         if made.is_ok() && !sliced.is_empty() {
-            made = slices(lab, directory, &journal, parts, &sliced, &mut canaries);
+            made = slices(lab, directory, &journal, parts, &sliced, &mut loops);
         }
         if made.is_ok() && !whole.is_empty() {
-            made = runs::make(lab, directory, &journal, &whole, &mut canaries);
+            made = runs::make(lab, directory, &journal, &whole, &mut loops);
         }
         let outcome = ended(lab, &format!("round {number}"), made)?;
         if outcome != Outcome::Complete {
@@ -186,25 +186,28 @@ fn rounds(
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
 }
 
-/// The fixed piece of work of the run: the same in every sitting. Whole runs are held against what
-/// is usual for it, so that is learnt before the first one.
-fn canaries(directory: &mut RunDirectory, comparison: &Comparison) -> Result<Canaries, LabError> {
-    let canary = match directory.manifest.reference_loop_rounds {
-        Some(rounds) => Canary { rounds },
-        None => match &comparison.base_from {
-            Some(stored) => Canary { rounds: stored.canary_rounds },
-            None => Canary::tuned(CANARY),
+/// The reference loop of the run, the same in every session. Whole runs are compared with its usual
+/// time, which is measured before the first one.
+fn loops(
+    directory: &mut RunDirectory,
+    comparison: &Comparison,
+) -> Result<ReferenceLoops, LabError> {
+    let reference_loop = match directory.manifest.reference_loop_rounds {
+        Some(rounds) => ReferenceLoop { rounds },
+        None => match &comparison.baseline_from {
+            Some(stored) => ReferenceLoop { rounds: stored.reference_loop_rounds },
+            None => ReferenceLoop::tuned(REFERENCE_LOOP),
         },
     };
-    directory.set_reference_loop(canary.rounds)?;
-    let mut canaries = Canaries::new(canary);
+    directory.set_reference_loop(reference_loop.rounds)?;
+    let mut loops = ReferenceLoops::new(reference_loop);
     if comparison.uses(Method::Runs) {
-        canaries.calibrate();
+        loops.calibrate();
     }
-    Ok(canaries)
+    Ok(loops)
 }
 
-/// How a part of a comparison has ended; why it failed is told. Without a store nothing goes on.
+/// How a part of a comparison ended; a failure is reported. An error of the store ends the run.
 fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Outcome, LabError> {
     match made {
         Ok(()) => Ok(Outcome::Complete),
@@ -218,13 +221,13 @@ fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Ou
     }
 }
 
-/// Who could not go on in a pass.
+/// The arms that failed in a round of a test.
 fn failures(pass: &RoundRecord) -> impl Iterator<Item = &str> {
     let failed = pass.arms.iter().filter(|(_, arm)| arm.failure().is_some());
     failed.map(|(name, _)| name.as_str())
 }
 
-/// What is there already when a round begins.
+/// The records that exist when a round begins.
 pub(crate) struct Journal<'a> {
     passes: &'a [RoundRecord],
     pub(crate) setting: &'a Setting<'a>,
@@ -232,24 +235,22 @@ pub(crate) struct Journal<'a> {
 }
 
 impl Journal<'_> {
-    /// Whether a contestant has failed in a test: then it does not take part in that any more.
-    pub(crate) fn has_failed(&self, test: &str, contestant: &Contestant) -> bool {
+    /// Whether an arm has failed in a test: then it is excluded from that test.
+    pub(crate) fn has_failed(&self, test: &str, arm: &Arm) -> bool {
         let mut passes = self.passes.iter().filter(|pass| pass.test == test);
-        passes.any(|pass| failures(pass).any(|name| name == contestant.name))
+        passes.any(|pass| failures(pass).any(|name| name == arm.name))
     }
 
-    /// Whether the round has this test yet to do with these contestants, and somebody is there to
-    /// be compared with the base. Slices are made with all of them or not at all, whole runs one by
+    /// Whether this test is still to be measured with these arms in this round, and an arm remains
+    /// to be compared with the baseline. Slices are made with all arms or none, whole runs one by
     /// one.
     fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
-        let able = members.iter().map(|place| &self.setting.contestants[*place]);
+        let able = members.iter().map(|place| &self.setting.arms[*place]);
         let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
         let is_whole = self.setting.comparison.method_of(test) == Method::Runs;
-        let is_in = |pass: &RoundRecord, one: &Contestant| {
-            pass.slices.iter().any(|slice| slice.arm == one.name)
-        };
-        // What a guard refused is measured again in another sitting, as it would have been in this
-        // one.
+        let is_in =
+            |pass: &RoundRecord, one: &Arm| pass.slices.iter().any(|slice| slice.arm == one.name);
+        // What a guard discarded is repeated in a later session, as in this one.
         let is_settled = |pass: &&RoundRecord| pass.discarded.is_none() || pass.attempt > REPEATS;
         let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
         let made: Vec<&RoundRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
@@ -260,7 +261,7 @@ impl Journal<'_> {
         able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
     }
 
-    /// What was made of a test in this round by the same contestants.
+    /// The attempts at a test in this round by the same arms.
     pub(crate) fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &RoundRecord> {
         let is_of = move |pass: &&RoundRecord| {
             (pass.round, pass.part, pass.test.as_str()) == (self.round, part, test)
@@ -269,14 +270,14 @@ impl Journal<'_> {
     }
 }
 
-/// A round in which servers are up together: all of them, or one group after the other.
+/// A round in which servers are up together: all of them, or one group after another.
 fn slices(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     journal: &Journal<'_>,
     parts: &Parts,
     tests: &[String],
-    canaries: &mut Canaries,
+    loops: &mut ReferenceLoops,
 ) -> Result<(), LabError> {
     let (setting, number) = (journal.setting, journal.round);
     let groups = parts.groups.len() as f64;
@@ -288,8 +289,7 @@ fn slices(
             continue;
         }
         left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
-        // Whoever is faster writes more: reads come first, while all tables are as they were
-        // loaded.
+        // A faster arm writes more, so reads come first, while all tables are as loaded.
         left.sort_by_key(|test| test.class.writes());
         let scene = Scene { setting, number, part, members };
         let mut round = Round::start(lab, directory, &scene)?;
@@ -302,16 +302,16 @@ fn slices(
             let from = index as f64 / groups + at as f64 * share;
             let attempt = journal.attempts(&test.name, part).map(|pass| pass.attempt).max();
             let whose = (attempt.unwrap_or(0), &benched);
-            round.pass(lab, directory, test, whose, canaries, (from, share))?;
+            round.pass(lab, directory, test, whose, loops, (from, share))?;
         }
         round.stop()?;
     }
     Ok(())
 }
 
-/// Who does not take part in a test any more.
+/// The arms that are excluded from a test.
 fn benched(journal: &Journal<'_>, test: &Task, members: &[usize]) -> BTreeSet<String> {
-    let members = members.iter().map(|place| &journal.setting.contestants[*place]);
+    let members = members.iter().map(|place| &journal.setting.arms[*place]);
     let failed = members.filter(|one| journal.has_failed(&test.name, one));
     failed.map(|one| one.name.clone()).collect()
 }

@@ -1,4 +1,4 @@
-//! Who is driven when, inside a pass.
+//! The order of slices in the measurement of a test.
 
 use std::time::Duration;
 
@@ -6,12 +6,12 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use rqps_load::{Slicing, Turns};
 
-/// A pass may take so much longer than was planned: where operations are longer than a slice, there
-/// are fewer of them then.
+/// The factor by which a measurement may take longer than planned: if operations are longer than a
+/// slice, there are fewer slices then.
 const LONGER: u32 = 2;
 
-/// As many cycles as each contender has slices in this time, two at least; where they take too
-/// long, no fewer than `fewest`.
+/// As many cycles as each contender has slices in this time, at least two; if they take too long,
+/// no fewer than `fewest`.
 pub(crate) fn turns(
     contenders: usize,
     (time, fewest): (Duration, usize),
@@ -20,12 +20,12 @@ pub(crate) fn turns(
 ) -> Turns {
     let cycles = time.as_secs_f64() / slicing.slice.as_secs_f64();
     let order = order(contenders, cycles.ceil().max(2.0) as usize, random);
-    let planned = (slicing.slice + slicing.head) * order.len() as u32;
+    let planned = (slicing.slice + slicing.warm_up) * order.len() as u32;
     Turns { order, enough: planned * LONGER, fewest: contenders * fewest, block: contenders * 2 }
 }
 
-/// So many cycles, in each of which every contender has one slice. A cycle in random order is
-/// followed by its mirror image, so that in every pair of cycles all are as early as they are late.
+/// The order of `cycles` cycles, in each of which every contender has one slice. A cycle in random
+/// order is followed by its mirror image, so that in every pair of cycles each is as early as late.
 fn order(contenders: usize, cycles: usize, random: &mut impl RngExt) -> Vec<usize> {
     let mut order = Vec::with_capacity(contenders * cycles);
     let mut cycle: Vec<usize> = (0..contenders).collect();

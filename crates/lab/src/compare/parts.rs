@@ -1,24 +1,24 @@
-//! Which contestants are up together: all of them, or where the memory is too small for that, the
-//! base with one contender at a time.
+//! Which arms are up together: all of them, or if memory is too small, the baseline with one
+//! contender at a time.
 
 use rqps_plan::{Comparison, Method, Plan};
 
-use super::contestant::{Contestant, contestants};
+use super::arm::{Arm, arms};
 use crate::selftest::Treatment;
 use crate::{Event, LabError};
 
-/// What the servers may take of the memory that is available, in percent: the rest is for the files
-/// that the operating system caches for them.
+/// The share of available memory that the servers may use, in percent: the rest is for the page
+/// cache of their files.
 const MOST_MEMORY: u64 = 80;
-/// What a server takes beside its cache, in bytes: code, buffers of connections, its own tables. An
-/// idle MySQL 8.0 takes 380 MB, a Postgres 40 MB.
+/// The memory of a server beside its cache, in bytes: code, buffers of connections, its own tables.
+/// An idle MySQL 8.0 takes 380 MB, a Postgres 40 MB.
 const BESIDE: u64 = 200 << 20;
 
-/// Contestants by their places, in groups that fit.
+/// Arms by their places, in groups that fit.
 #[derive(Clone, Debug)]
 pub(crate) struct Parts {
     pub(crate) groups: Vec<Vec<usize>>,
-    /// Why they are several.
+    /// Why there are several.
     pub(crate) reason: Option<Event>,
 }
 
@@ -34,23 +34,23 @@ impl Parts {
         Parts::within(plan, comparison, memory, available)
     }
 
-    /// On a machine with so many bytes of memory, of which so many are available.
+    /// On a machine with `memory` bytes of memory, of which `available` are available.
     pub(crate) fn within(
         plan: &Plan,
         comparison: &Comparison,
         memory: u64,
         available: u64,
     ) -> Result<Parts, LabError> {
-        let all = contestants(plan, comparison, &Treatment::default());
+        let all = arms(plan, comparison, &Treatment::default());
         let together = vec![(0..all.len()).collect()];
         if !comparison.uses(Method::Slices) {
             return Ok(Parts { groups: together, reason: None });
         }
-        let need = |one: &Contestant| -> Result<u64, LabError> {
+        let need = |one: &Arm| -> Result<u64, LabError> {
             let contender = &plan.contenders[one.index];
             let chosen = crate::cache(plan, contender, memory)?;
             let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
-            // A control group holds it to less, the page cache of its files included.
+            // A control group may limit it to less, including the page cache of its files.
             let held = plan.memory.filter(|_| contender.has_own_processes());
             Ok(held.map_or(needed, |most| needed.min(most.0)))
         };
@@ -60,17 +60,17 @@ impl Parts {
     }
 }
 
-fn split(all: &[Contestant], needs: &[u64], available: u64) -> Result<Parts, LabError> {
+fn split(all: &[Arm], needs: &[u64], available: u64) -> Result<Parts, LabError> {
     let sum = |places: &[usize]| places.iter().map(|place| needs[*place]).sum::<u64>();
     let everybody: Vec<usize> = (0..all.len()).collect();
     if sum(&everybody) <= available {
         return Ok(Parts { groups: vec![everybody], reason: None });
     }
     let fit = (1..=all.len()).take_while(|count| sum(&everybody[..*count]) <= available).count();
-    let twin = all.iter().position(|one| one.is_twin);
+    let control = all.iter().position(|one| one.is_control);
     let mut groups = Vec::new();
-    let mut is_twin_seen = false;
-    for place in (1..all.len()).filter(|place| Some(*place) != twin) {
+    let mut has_control = false;
+    for place in (1..all.len()).filter(|place| Some(*place) != control) {
         let mut group = vec![0, place];
         let needed = sum(&group);
         if needed > available {
@@ -78,14 +78,16 @@ fn split(all: &[Contestant], needs: &[u64], available: u64) -> Result<Parts, Lab
             let (needed, most) = (needed >> 20, available >> 20);
             return Err(LabError::Memory { base, contender, needed, most });
         }
-        if let Some(twin) = twin.filter(|twin| needed + needs[*twin] <= available) {
-            group.push(twin);
-            is_twin_seen = true;
+        if let Some(control) = control.filter(|control| needed + needs[*control] <= available) {
+            group.push(control);
+            has_control = true;
         }
         groups.push(group);
     }
-    if let Some(twin) = twin.filter(|twin| !is_twin_seen && sum(&[0, *twin]) <= available) {
-        groups.push(vec![0, twin]);
+    if let Some(control) =
+        control.filter(|control| !has_control && sum(&[0, *control]) <= available)
+    {
+        groups.push(vec![0, control]);
     }
     let (needed, available) = (sum(&everybody) >> 20, available >> 20);
     let reason = Event::InPairs { servers: all.len(), fit, needed, available };
@@ -98,16 +100,16 @@ mod tests {
     use rqps_plan::{Cache, Design, Microbenchmark};
     use rqps_workload::Dialect;
 
-    /// A base, contenders and the twin.
-    fn all(contenders: usize) -> Vec<Contestant> {
-        let one = |index: usize, is_twin| Contestant {
+    /// A baseline, contenders and the A/A control.
+    fn all(contenders: usize) -> Vec<Arm> {
+        let one = |index: usize, is_control| Arm {
             name: format!("{index}"),
             index,
             dialect: Dialect::SQLITE,
-            is_twin,
+            is_control,
             injection: None,
         };
-        let mut all: Vec<Contestant> = (0..=contenders).map(|index| one(index, false)).collect();
+        let mut all: Vec<Arm> = (0..=contenders).map(|index| one(index, false)).collect();
         all.push(one(0, true));
         all
     }
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn otherwise_the_base_is_up_with_one_contender_at_a_time_and_the_twin_where_it_fits() {
+    fn otherwise_the_baseline_is_up_with_one_contender_at_a_time_and_the_control_where_it_fits() {
         assert_eq!(groups(&[10, 20, 20, 10], 59), [[0, 1, 3], [0, 2, 3]]);
         assert_eq!(groups(&[10, 20, 25, 10], 40), [vec![0, 1, 3], vec![0, 2]]);
         assert_eq!(groups(&[10, 20, 20, 10], 35), [[0, 1], [0, 2], [0, 3]]);
@@ -131,8 +133,8 @@ mod tests {
         assert_eq!(parts.reason, Some(reason));
     }
 
-    /// Of builds whose caches are chosen, on a machine with 16 GB of memory of which 8 are
-    /// available.
+    /// The parts of builds whose caches are chosen, on a machine with 16 GB of memory of which 8
+    /// are available.
     fn on_a_machine(contenders: &str, rows: &str, memory: Option<&str>) -> Result<Parts, LabError> {
         let benchmark = Microbenchmark {
             tables: 1,
@@ -143,7 +145,7 @@ mod tests {
             tests: vec!["point-query".to_string()],
             fair_writes: true,
             pause: "1s".parse().unwrap(),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         };
         let comparison = Comparison::new(benchmark.into());

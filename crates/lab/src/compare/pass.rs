@@ -1,4 +1,4 @@
-//! A pass: one test in one round, every contestant driven in turn with the others, a slice of some
+//! A pass, one test in one round: every arm is driven in turn with the others, a slice of some
 //! milliseconds at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,8 +8,8 @@ use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
 use rqps_observe::{
-    Canaries, Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, Limits, Metric,
-    Observer, Reading, guards, pin_thread,
+    Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, Limits, Metric, Observer,
+    Reading, ReferenceLoops, guards, pin_thread,
 };
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
@@ -20,40 +20,40 @@ use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
 
-/// A pass that a guard refuses is made again so often.
+/// How often a discarded measurement is repeated.
 pub(crate) const REPEATS: u32 = 2;
-/// The share of a test's time that is driven before anything counts: the servers are just started.
+/// The warm-up as a share of a test's time, since servers were just started.
 pub(crate) const WARM_UP: f64 = 0.2;
 /// A slice that begins when caches are warm.
 const ALONE: Slicing =
-    Slicing { slice: Duration::from_millis(100), head: Duration::from_millis(100) };
-/// So many cycles are measured, however long one takes.
+    Slicing { slice: Duration::from_millis(100), warm_up: Duration::from_millis(100) };
+/// The minimum number of cycles, however long one takes.
 const FEWEST_CYCLES: usize = 6;
 
-/// Words for what speaks against a measurement, if anything does.
+/// Why a measurement is discarded, in words; none if it counts.
 pub(super) fn said(against: &[GuardFailure]) -> Option<String> {
     let words: Vec<String> = against.iter().map(ToString::to_string).collect();
     (!words.is_empty()).then(|| words.join("; "))
 }
 
 impl Round<'_> {
-    /// Measures a test, again if a guard refuses it, and again without a contestant that cannot go
-    /// on. `attempt` is the last one that was made already, from 0. Those on the bench look on.
-    /// `share` is where the test begins in the round, and its part of it.
+    /// Measures a test; again if a guard discards it, and again without an arm that fails.
+    /// `attempt` is the last one that was made, from 0; arms in `bench` are excluded. `share` is
+    /// where the test begins in the round, and its part of it.
     pub(crate) fn pass(
         &mut self,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
         test: &Task,
         (attempt, bench): (u32, &BTreeSet<String>),
-        canaries: &mut Canaries,
+        loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
-        let is_benched = |one: &Running<'_>| bench.contains(&one.contestant.name);
+        let is_benched = |one: &Running<'_>| bench.contains(&one.arm.name);
         let (looking_on, playing) =
             std::mem::take(&mut self.running).into_iter().partition(is_benched);
         self.running = playing;
-        let result = self.attempts(lab, directory, test, attempt, canaries, share);
+        let result = self.attempts(lab, directory, test, attempt, loops, share);
         self.running.extend::<Vec<_>>(looking_on);
         self.running.sort_by_key(|one| one.slot);
         result
@@ -65,7 +65,7 @@ impl Round<'_> {
         directory: &mut RunDirectory,
         test: &Task,
         mut attempt: u32,
-        canaries: &mut Canaries,
+        loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
         let mut failed = self.absent.clone();
@@ -73,7 +73,7 @@ impl Round<'_> {
         loop {
             attempt += 1;
             let mut pass = self.blank(test, attempt);
-            let died = match self.measure(lab, test, canaries, &mut pass, share) {
+            let died = match self.measure(lab, test, loops, &mut pass, share) {
                 Ok(()) => None,
                 Err(LabError::Driven { slot, error }) => Some(self.expel(slot, *error)),
                 Err(error) => return Err(error),
@@ -81,7 +81,7 @@ impl Round<'_> {
             if let Some((contender, why)) = &died {
                 let error = format!("{}: {why}", pass.test);
                 (lab.watch)(Event::Failed { contender: contender.clone(), error });
-                // What the others did meanwhile is not measured to its end.
+                // The measurements of the others are incomplete.
                 pass.slices.clear();
                 pass.arms.values_mut().for_each(|arm| arm.status = Status::Interrupted);
                 pass.discarded = Some(format!("{contender}: {why}"));
@@ -109,13 +109,13 @@ impl Round<'_> {
         }
     }
 
-    /// A pass of which nothing is measured yet.
+    /// An empty record of the measurement.
     fn blank(&self, test: &Task, attempt: u32) -> RoundRecord {
         let scene = self.scene;
         let arm = |one: &Running<'_>| {
             let note = one.note.clone();
             let measured = Measurement { slot: one.slot, note, ..measurement(test) };
-            (one.contestant.name.clone(), measured)
+            (one.arm.name.clone(), measured)
         };
         RoundRecord {
             round: scene.number,
@@ -129,12 +129,12 @@ impl Round<'_> {
         }
     }
 
-    /// Takes somebody out of the round; answers whom, and why with what there is to say to it.
+    /// Removes an arm from the round; returns its name, and why with details.
     pub(super) fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
         let mut one = self.running.remove(slot);
         let reason = with_last_words(&error, &mut *one.server, one.group.as_ref());
-        let name = one.contestant.name.clone();
-        // It is broken already: what cannot be removed of it is found by `rqps dbms prune`.
+        let name = one.arm.name.clone();
+        // It has failed already: `rqps dbms prune` finds what cannot be removed.
         let _ = one.discard();
         (name, reason)
     }
@@ -143,7 +143,7 @@ impl Round<'_> {
         &mut self,
         lab: &mut Lab<'_>,
         test: &Task,
-        canaries: &mut Canaries,
+        loops: &mut ReferenceLoops,
         pass: &mut RoundRecord,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
@@ -152,10 +152,10 @@ impl Round<'_> {
         pass.arms.values_mut().for_each(|arm| arm.clients = clients);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| setting.driver(one.contestant, target));
+        let drivers = drivers.map(|(one, target)| setting.driver(one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
-        // Threads that the clients start inherit where this one may run.
+        // Threads of clients inherit the CPUs of this thread.
         let _placement = match &self.cpus[..] {
             [] => None,
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
@@ -165,7 +165,7 @@ impl Round<'_> {
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
         for (slot, driver) in drivers.iter().enumerate() {
-            // Whoever took a part of it away before has put that back.
+            // Earlier tests have restored the rows that they deleted.
             driver.prepare(test, 1).map_err(of(slot))?;
             let explained = driver.explained(test).map_err(of(slot))?;
             self.arm(pass, slot).statements = kept(explained);
@@ -188,7 +188,7 @@ impl Round<'_> {
         let engines = self.count()?;
 
         let comparison = setting.comparison;
-        let slicing = Slicing { slice: comparison.slice.0, head: comparison.head.0 };
+        let slicing = Slicing { slice: comparison.slice.0, warm_up: comparison.warm_up.0 };
         let time = test.time;
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
         let mut random = setting.random(Draw::Slices, &which);
@@ -198,8 +198,7 @@ impl Round<'_> {
         let all = (warm_up.order.len() + measured.order.len()) as f64;
         let (round, name) = (pass.round, pass.test.clone());
         let live = relay.live();
-        let names: Vec<String> =
-            self.running.iter().map(|one| one.contestant.name.clone()).collect();
+        let names: Vec<String> = self.running.iter().map(|one| one.arm.name.clone()).collect();
         let watch = &mut lab.watch;
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
@@ -220,13 +219,13 @@ impl Round<'_> {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
             let mut before = relay.run(&warm_up, slicing, &mut tell, lab.cancel).map_err(driven)?;
             let slowed = slowed.slow_down(&before)?;
-            // A slice begins with caches that others have used. What it takes to warm them is a
-            // time of its own, whoever is slowed down, so that a slowdown comes to its share of an
-            // operation alone. Only the base's is asked for, but all are treated alike: see
-            // docs/evidence.md, "twice the noise".
+            // A slice begins with caches that other arms have used. Warming them takes time
+            // whichever arm is slowed down, so a slowdown is a share of an operation alone. Only
+            // the baseline needs this, but all arms are treated alike: see docs/evidence.md, "twice
+            // the noise".
             let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
             let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?;
-            let before_canary = canaries.run();
+            let before_loop = loops.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
@@ -234,14 +233,14 @@ impl Round<'_> {
             let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancel);
             let slices = slices.map_err(driven)?;
             pass.seconds = began.elapsed().as_secs_f64();
-            // At once: what comes next takes a while, which is no jump of the clock.
+            // Read now, since the next steps take time, which is no jump of the clock.
             let jump = clocks.jump();
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
-            let after_canary = canaries.run();
+            let after_loop = loops.run();
             pass.reference_loop =
-                [before_canary, after_canary].map(|time| time.as_nanos() as u64).to_vec();
+                [before_loop, after_loop].map(|time| time.as_nanos() as u64).to_vec();
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?);
-            let names = self.running.iter().map(|one| one.contestant.name.as_str());
+            let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
             setting.treatment.doses.borrow_mut().extend(doses);
             before.extend(alone);
@@ -251,7 +250,7 @@ impl Round<'_> {
         let (before, slices, jump, first, last) = match result {
             Ok(done) => done,
             Err(LabError::Driven { slot, error }) => {
-                // The others go on with tables that are whole.
+                // The others continue with complete tables.
                 for (other, end) in ends.iter().enumerate().filter(|(other, _)| *other != slot) {
                     end().map_err(of(other))?;
                 }
@@ -275,7 +274,7 @@ impl Round<'_> {
             arm.status = Status::Done;
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);
-            arm.watched = driven.map(|slice| slice.operations + slice.head_operations).sum();
+            arm.watched = driven.map(|slice| slice.operations + slice.warm_up_operations).sum();
         }
         let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
         pass.machine = machine(&pass.arms, client_cpu / 1_000);
@@ -285,8 +284,8 @@ impl Round<'_> {
             wall_seconds: Some(pass.seconds + jump),
             cpus: rqps_observe::cpus(),
             limits: Limits::SLICES,
-            // How fast the machine is does not matter: it is as fast for everybody in a cycle.
-            canary: None,
+            // The speed of the machine does not matter: it is the same for all arms of a cycle.
+            reference_loop: None,
             missed_rate: None,
         };
         if comparison.guards {
@@ -296,10 +295,10 @@ impl Round<'_> {
     }
 
     fn arm<'p>(&self, pass: &'p mut RoundRecord, slot: usize) -> &'p mut Measurement {
-        pass.arms.entry(self.running[slot].contestant.name.clone()).or_default()
+        pass.arms.entry(self.running[slot].arm.name.clone()).or_default()
     }
 
-    /// What each DBMS has counted so far.
+    /// The counters of each DBMS now.
     fn count(&mut self) -> Result<Vec<EngineReading>, LabError> {
         let read = |(slot, one): (usize, &mut Running<'_>)| match &mut one.meter {
             Some(meter) => meter.read().map_err(of(slot)),
@@ -308,7 +307,7 @@ impl Round<'_> {
         self.running.iter_mut().enumerate().map(read).collect()
     }
 
-    /// What a DBMS has counted since, when all that its clients did is in it.
+    /// The increase of a DBMS's counters since, when they include all work of its clients.
     fn counted(
         &mut self,
         slot: usize,
@@ -319,8 +318,8 @@ impl Round<'_> {
         Ok(Some(meter.read().map_err(of(slot))?.since(before)))
     }
 
-    /// Reads the counters of the server that is driven; with it, whether those of a device are
-    /// among them, by contestant.
+    /// The reader of the counters of the driven server; and whether they include those of a device,
+    /// by arm.
     fn meter(&self) -> Result<(Meter, Vec<bool>), LabError> {
         let reader = |one: &Running<'_>| {
             EdgeReader::new(one.process(), one.group.as_ref(), one.server.data())
@@ -352,11 +351,11 @@ impl Round<'_> {
                 records.push(SliceRecord {
                     place,
                     client,
-                    arm: self.running[slice.contender].contestant.name.clone(),
+                    arm: self.running[slice.contender].arm.name.clone(),
                     began: slice.began,
                     nanos: slice.nanos,
                     operations: slice.operations,
-                    warm_up_operations: slice.head_operations,
+                    warm_up_operations: slice.warm_up_operations,
                     rows: slice.rows,
                     reads: slice.statements.reads,
                     writes: slice.statements.writes,
@@ -373,8 +372,8 @@ impl Round<'_> {
         records
     }
 
-    /// What a contestant cost in the measured parts of its slices: the requests of the device and
-    /// the clients' threads, which for a DBMS inside the client are the server.
+    /// The cost of an arm in the measured parts of its slices: requests of the device, and the
+    /// clients' threads, which for an embedded DBMS are the server.
     fn in_slices(&self, slot: usize, has_device: bool, slices: &[Vec<Slice>]) -> Reading {
         let mut client = ThreadCost::default();
         let mut device = Edge::default();
@@ -421,7 +420,7 @@ fn edge(of: Counters) -> Edge {
     Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time }
 }
 
-/// Says whose error it is, by the place among those who run: its name is found there.
+/// Marks an error with the slot of the arm that it belongs to.
 pub(super) fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
     move |error| match error.into() {
         LabError::Interrupted => LabError::Interrupted,
@@ -429,7 +428,7 @@ pub(super) fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
     }
 }
 
-/// A connection's error is of the contestant in that slot.
+/// The error of a connection belongs to the arm in that slot.
 pub(super) fn driven(failure: Failure) -> LabError {
     match failure {
         Failure::Cancelled => LabError::Interrupted,
@@ -443,7 +442,7 @@ fn machine(arms: &BTreeMap<String, Measurement>, client_cpu: u64) -> Reading {
     let costs = || arms.values().map(|arm| &arm.cost);
     let mut machine = costs().next().cloned().unwrap_or_default();
     for metric in [ServerCpuUser, ServerCpuSystem] {
-        // A DBMS inside the client has none.
+        // An embedded DBMS has none.
         machine.set(metric, costs().filter_map(|cost| cost.get(metric)).sum());
     }
     machine.set(ClientCpuUser, client_cpu);

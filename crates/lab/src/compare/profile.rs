@@ -1,8 +1,8 @@
-//! Where the servers' CPU time goes in the tests that have changed: runs under a profiler, after
-//! the verdicts and apart from them, since being sampled costs time.
+//! Profiles: where the servers spend CPU time in the tests that changed. These are separate runs
+//! after the verdicts, since sampling costs time.
 //!
-//! Every round starts the servers anew, as those of the verdict do, and they take turns; two rounds
-//! are mirror images of each other.
+//! Every round restarts the servers, as the rounds of the verdicts do, and they take turns; two
+//! rounds are mirror images of each other.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use rqps_plan::{Comparison, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::{Cast, Driver, End, Task};
 
-use super::contestant::Contestant;
+use super::arm::Arm;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
@@ -21,21 +21,21 @@ use crate::{Changed, Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.
 pub(crate) const ROUNDS: u32 = 4;
-/// So many tests are profiled if they are chosen by their verdicts.
+/// The most tests that are profiled if verdicts choose them.
 pub(crate) const MOST_TESTS: usize = 5;
-/// Less time has too few samples to tell functions apart.
+/// A shorter time has too few samples to distinguish functions.
 const SHORTEST: Duration = Duration::from_secs(1);
-/// How often the user's wish to stop is looked at and progress is told.
+/// The interval of checks for an interruption, and of progress.
 const SLICE: Duration = Duration::from_millis(100);
 
-/// A test to profile, and the names of who is profiled in it.
+/// A test to profile, and the names of the arms that are profiled in it.
 struct Chosen<'a> {
     test: &'a Task,
     contenders: Vec<String>,
 }
 
-/// How long one contender is driven for all its profiles; of tests that are chosen by their
-/// verdicts as if they were as many as there may be.
+/// How long one contender is driven for all its profiles; if verdicts choose the tests, for as many
+/// as there may be.
 pub(crate) fn per_contender(comparison: &Comparison, tasks: &[Task]) -> Duration {
     let (tests, most) = match &comparison.profile {
         None => return Duration::ZERO,
@@ -48,7 +48,7 @@ pub(crate) fn per_contender(comparison: &Comparison, tasks: &[Task]) -> Duration
     once.sum::<Duration>().mul_f64(1.0 + WARM_UP) * ROUNDS
 }
 
-/// Makes the profiles that the run directory does not have yet.
+/// Makes the profiles that the run directory lacks.
 pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -60,17 +60,16 @@ pub(super) fn make(
     let Some(profiled) = &comparison.profile else { return Ok(()) };
     let changed = (lab.judge)(plan, &directory.rounds()?).changed;
     let names = comparison.tests();
-    let (chosen, left_out) =
-        choose(setting.contestants, (&names, setting.tasks), profiled, &changed)?;
+    let (chosen, left_out) = choose(setting.arms, (&names, setting.tasks), profiled, &changed)?;
     let tests: Vec<String> = chosen.iter().map(|one| one.test.name.clone()).collect();
     (lab.watch)(Event::ProfilesBegun { tests, left_out });
     for number in 1..=ROUNDS {
         for (part, members) in parts.each() {
-            // The twin is not needed to know a function by.
+            // The A/A control is not needed to compare functions.
             let members: Vec<usize> = members
                 .iter()
                 .copied()
-                .filter(|member| !setting.contestants[*member].is_twin)
+                .filter(|member| !setting.arms[*member].is_control)
                 .collect();
             let scene = Scene { setting, number, part, members: &members };
             round(lab, directory, &scene, &chosen)?;
@@ -79,7 +78,7 @@ pub(super) fn make(
     Ok(())
 }
 
-/// Profiles what there is no profile of yet in this round, of those who are up together.
+/// Makes the missing profiles of this round, of the arms that are up together.
 fn round(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -87,9 +86,8 @@ fn round(
     chosen: &[Chosen<'_>],
 ) -> Result<(), LabError> {
     let made = directory.profiles()?;
-    let is_up = |name: &str| {
-        scene.members.iter().any(|member| scene.setting.contestants[*member].name == name)
-    };
+    let is_up =
+        |name: &str| scene.members.iter().any(|member| scene.setting.arms[*member].name == name);
     let is_made = |test: &Task, contender: &str| {
         made.iter().any(|one| {
             (one.round, one.test.as_str()) == (scene.number, test.name.as_str())
@@ -110,7 +108,7 @@ fn round(
         return Ok(());
     }
     (lab.watch)(Event::Profiling { round: scene.number, rounds: ROUNDS });
-    // What the rounds have left is for whoever wants to keep data.
+    // Data of the rounds are kept if the user wants that.
     let is_kept = lab.keep_data && scene.setting.is_loaded(scene.members, scene.number);
     load(lab, directory, scene.setting, scene.members.iter().copied(), scene.number)?;
     let mut round = Round::start(lab, directory, scene)?;
@@ -132,14 +130,14 @@ fn round(
     Ok(())
 }
 
-/// The tests to profile in the order they are made in, and those for which there are too many.
+/// The tests to profile, in their order, and those that are too many.
 fn choose<'a>(
-    contestants: &[Contestant],
+    arms: &[Arm],
     (all, tasks): (&[String], &'a [Task]),
     profiled: &Profiled,
     changed: &[Changed],
 ) -> Result<(Vec<Chosen<'a>>, Vec<String>), LabError> {
-    let everybody = || contestants.iter().filter(|one| !one.is_twin);
+    let everybody = || arms.iter().filter(|one| !one.is_control);
     let base = everybody().next().map(|one| one.name.clone()).unwrap_or_default();
     let (names, left_out) = match profiled {
         Profiled::All => (all.to_vec(), Vec::new()),
@@ -175,7 +173,7 @@ fn choose<'a>(
 }
 
 impl Round<'_> {
-    /// Profiles a test: everybody who is chosen, one after the other.
+    /// Profiles a test: all chosen arms, one after another.
     fn profile(
         &self,
         lab: &mut Lab<'_>,
@@ -186,21 +184,21 @@ impl Round<'_> {
         let (scene, test) = (self.scene, chosen.test);
         let clients = scene.setting.comparison.of.most_clients();
         let mut slots: Vec<usize> = (0..self.running.len())
-            .filter(|slot| chosen.contenders.contains(&self.running[*slot].contestant.name))
+            .filter(|slot| chosen.contenders.contains(&self.running[*slot].arm.name))
             .collect();
-        slots.sort_by_key(|slot| self.running[*slot].contestant.index);
+        slots.sort_by_key(|slot| self.running[*slot].arm.index);
         if scene.number.is_multiple_of(2) {
             slots.reverse();
         }
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
-        // Threads that the clients start inherit where this one may run; perf must not.
+        // Threads of clients inherit the CPUs of this thread; perf must not.
         let placement = match &self.cpus[..] {
             [] => None,
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| scene.setting.driver(one.contestant, target));
+        let drivers = drivers.map(|(one, target)| scene.setting.driver(one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
@@ -228,7 +226,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Drives one contender alone, sampled.
+    /// Drives one contender alone, under the profiler.
     fn turn(
         &self,
         lab: &mut Lab<'_>,
@@ -245,9 +243,9 @@ impl Round<'_> {
             Turns { order: vec![slot; count], enough: time, fewest: 1, block: 1 }
         };
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
-        let slicing = Slicing { slice: SLICE, head: Duration::ZERO };
+        let slicing = Slicing { slice: SLICE, warm_up: Duration::ZERO };
         let all = (warm_up.order.len() + measured.order.len()) as f64;
-        let (name, contender) = (&test.name, &one.contestant.name);
+        let (name, contender) = (&test.name, &one.arm.name);
         let (round, watch) = (self.scene.number, &mut lab.watch);
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
@@ -275,7 +273,7 @@ impl Round<'_> {
         let statements = slices.iter().flatten().map(|slice| slice.statements);
         Ok(ProfileRecord {
             test: test.name.clone(),
-            contender: one.contestant.name.clone(),
+            contender: one.arm.name.clone(),
             round,
             turn,
             started,
@@ -291,7 +289,7 @@ impl Round<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Microbenchmark, Workload};
+    use rqps_plan::{CONTROL, Microbenchmark, Workload};
     use rqps_workload::Dialect;
 
     use super::*;
@@ -306,26 +304,26 @@ mod tests {
             tests: tests.split(' ').map(str::to_string).collect(),
             fair_writes: true,
             pause: "0s".parse().unwrap(),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         })
     }
 
-    /// What is profiled of a base, two contenders and the twin: each test with who, and what is
-    /// left out.
+    /// What is profiled of a baseline, two contenders and the A/A control: each test with its arms,
+    /// and the tests that are left out.
     fn chosen(tests: &str, profiled: &Profiled, changed: &[Changed]) -> (Vec<String>, Vec<String>) {
-        let one = |(index, name): (usize, &str)| Contestant {
+        let one = |(index, name): (usize, &str)| Arm {
             name: name.to_string(),
             index,
             dialect: Dialect::POSTGRES,
-            is_twin: name == "twin",
+            is_control: name == CONTROL,
             injection: None,
         };
-        let contestants = [(0, "base"), (1, "one"), (2, "two"), (0, "twin")].map(one);
+        let arms = [(0, "base"), (1, "one"), (2, "two"), (0, CONTROL)].map(one);
         let benchmark = benchmark(tests);
         let tasks = rqps_workload::tasks(&benchmark).unwrap();
         let all = (&benchmark.tests()[..], &tasks[..]);
-        let (chosen, left_out) = choose(&contestants, all, profiled, changed).unwrap();
+        let (chosen, left_out) = choose(&arms, all, profiled, changed).unwrap();
         let told = |one: Chosen<'_>| format!("{} {}", one.test.name, one.contenders.join(","));
         (chosen.into_iter().map(told).collect(), left_out)
     }

@@ -1,5 +1,5 @@
-//! A round: contestants are started once, each on a copy of its data, to be driven through the
-//! tests in turn with the others.
+//! A round: every arm is started once, on a copy of its data, and driven through the tests in turn
+//! with the others.
 
 use std::collections::BTreeMap;
 
@@ -11,16 +11,16 @@ use rqps_store::RunDirectory;
 use rqps_wire::Target;
 use rqps_workload::{Driver, Random, Site, Task, stream};
 
-use super::contestant::Contestant;
+use super::arm::Arm;
 use super::loads::{Folders, restore};
 use super::seats;
-use super::stored_base::Earlier;
+use super::stored_baseline::Earlier;
 use crate::confine::confine;
 use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
-/// Random draws of a comparison are for: the loads, the tests of a round, who starts first and has
-/// which slot, the order of slices, and that of whole runs.
+/// The uses of random draws in a comparison: the order of loads, of tests in a round, of server
+/// starts (slots), of slices, and of whole runs.
 #[derive(Clone, Copy)]
 pub(crate) enum Draw {
     Loads = 1,
@@ -30,33 +30,33 @@ pub(crate) enum Draw {
     Runs,
 }
 
-/// What all rounds have in common.
+/// The context that all rounds share.
 pub(crate) struct Setting<'a> {
     pub(crate) comparison: &'a Comparison,
-    pub(crate) contestants: &'a [Contestant],
+    pub(crate) arms: &'a [Arm],
     pub(crate) ready: &'a [Box<dyn Dbms>],
     pub(crate) folders: &'a Folders,
     pub(crate) treatment: &'a Treatment,
-    /// Has the runs of the base, which then is not measured.
+    /// The runs of an earlier baseline, which then is not measured.
     pub(crate) earlier: Option<&'a Earlier>,
     pub(crate) plan: &'a Plan,
-    /// What the workload consists of.
+    /// The tasks of the workload.
     pub(crate) tasks: &'a [Task],
 }
 
 impl Setting<'_> {
-    /// The task that a test is.
+    /// The task of a test.
     pub(crate) fn task(&self, test: &str) -> Result<&Task, LabError> {
         task(self.tasks, test)
     }
 
-    /// The workload on a contestant's server, which is one that rqps started.
+    /// The workload on an arm's server, which rqps started.
     pub(crate) fn driver<'s>(
         &'s self,
-        contestant: &Contestant,
+        arm: &Arm,
         target: &'s Target,
     ) -> Result<Box<dyn Driver + 's>, LabError> {
-        let (dialect, seed) = (contestant.dialect, self.plan.seed);
+        let (dialect, seed) = (arm.dialect, self.plan.seed);
         let site = Site { target, dialect, seed, is_own: true };
         Ok(rqps_workload::driver(&self.comparison.of, site)?)
     }
@@ -67,27 +67,26 @@ impl Setting<'_> {
         tests.iter().position(|name| name == test).unwrap_or(tests.len()) as u32
     }
 
-    /// Those who are measured, by their places.
+    /// The measured arms, by their places.
     pub(crate) fn measured(&self) -> impl Iterator<Item = usize> {
-        let is_measured =
-            |place: &usize| self.earlier.is_none() || self.contestants[*place].index > 0;
-        (0..self.contestants.len()).filter(is_measured)
+        let is_measured = |place: &usize| self.earlier.is_none() || self.arms[*place].index > 0;
+        (0..self.arms.len()).filter(is_measured)
     }
 
-    /// Whether there are data for a round of these.
+    /// Whether data for a round of these arms exist.
     pub(crate) fn is_loaded(&self, members: &[usize], round: u32) -> bool {
         let load = self.comparison.load_of(round);
         members.iter().any(|place| self.folders.loaded(*place, load).exists())
     }
 
-    /// A stream of its own for each use, so that a run that goes on has the draws that it would
-    /// have had.
+    /// A separate stream for each use, so that a resumed run has the same draws as an uninterrupted
+    /// one.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
         draw(self.plan.seed, of, which)
     }
 }
 
-/// The one of that name.
+/// The task of that name.
 pub(super) fn task<'a>(tasks: &'a [Task], name: &str) -> Result<&'a Task, LabError> {
     let found = tasks.iter().find(|task| task.name == name);
     found.ok_or_else(|| LabError::NoTest(name.to_string()))
@@ -97,29 +96,29 @@ fn draw(seed: u64, of: Draw, which: &[u64]) -> Random {
     stream(seed, &[&[of as u64], which].concat())
 }
 
-/// What is done in each round, and by whom.
+/// The context of one round.
 pub(crate) struct Scene<'a> {
     pub(crate) setting: &'a Setting<'a>,
-    /// Of the round.
+    /// The number of the round.
     pub(crate) number: u32,
-    /// Of the group of contestants that are up together, from 1.
+    /// The number of the group of arms that are up together, from 1.
     pub(crate) part: u32,
-    /// Those of the group, by their places.
+    /// The arms of the group, by their places.
     pub(crate) members: &'a [usize],
 }
 
-/// A contestant's server in this round.
+/// An arm's server in this round.
 pub(super) struct Running<'a> {
-    pub(super) contestant: &'a Contestant,
+    pub(super) arm: &'a Arm,
     pub(super) server: Box<dyn Server>,
-    /// Reads what the DBMS counts; none if it counts nothing.
+    /// Reads the DBMS's own counters; none if it has none.
     pub(super) meter: Option<EngineMeter>,
     pub(super) group: Option<Group>,
-    /// What it is slowed down by, for the selftest.
+    /// Its injected slowdown, for the selftest.
     pub(super) dosing: Option<Dosing>,
     /// Its place in the order in which servers were started.
     pub(super) slot: u32,
-    /// What a reader must know of its data.
+    /// A note about its data for the reader.
     pub(super) note: Option<String>,
     _placement: Option<Placement>,
 }
@@ -129,15 +128,15 @@ pub(crate) struct Round<'a> {
     pub(super) scene: &'a Scene<'a>,
     /// In the order of their slots.
     pub(super) running: Vec<Running<'a>>,
-    /// Those who could not be started, by name, and why.
+    /// The arms that could not be started, by name, and why.
     pub(super) absent: BTreeMap<String, String>,
-    /// That everything is bound to; empty if nothing is.
+    /// The CPUs that everything is bound to; empty if nothing is.
     pub(super) cpus: Vec<usize>,
 }
 
 impl<'a> Round<'a> {
-    /// Starts the members' servers in random order. One that does not start is absent; without the
-    /// base there is nothing to compare with.
+    /// Starts the members' servers in random order. An arm that does not start is absent; without
+    /// the baseline there is nothing to compare with.
     pub(crate) fn start(
         lab: &mut Lab<'_>,
         directory: &RunDirectory,
@@ -149,13 +148,13 @@ impl<'a> Round<'a> {
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
         for (slot, place) in (0..).zip(slots) {
-            let contestant = &setting.contestants[place];
+            let arm = &setting.arms[place];
             match round.settle_in(lab, directory, place, slot) {
                 Ok(running) => round.running.push(running),
                 Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
-                Err(error) if contestant.is_base() => return Err(error.of(&contestant.name)),
+                Err(error) if arm.is_base() => return Err(error.of(&arm.name)),
                 Err(error) => {
-                    let (contender, error) = (contestant.name.clone(), error.to_string());
+                    let (contender, error) = (arm.name.clone(), error.to_string());
                     round.absent.insert(contender.clone(), error.clone());
                     (lab.watch)(Event::Failed { contender, error });
                 }
@@ -172,26 +171,25 @@ impl<'a> Round<'a> {
         slot: u32,
     ) -> Result<Running<'a>, LabError> {
         let setting = self.scene.setting;
-        let contestant = &setting.contestants[place];
+        let arm = &setting.arms[place];
         let data = setting.folders.round(place);
         let load = setting.comparison.load_of(self.scene.number);
         restore(&setting.folders.loaded(place, load), &data, setting.plan.memory)?;
-        let has_processes = setting.plan.contenders[contestant.index].has_own_processes();
-        let dosing = Dosing::of(contestant.injection, has_processes, &data)?;
+        let has_processes = setting.plan.contenders[arm.index].has_own_processes();
+        let dosing = Dosing::of(arm.injection, has_processes, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
-        let log = directory.log(&contestant.name);
+        let log = directory.log(&arm.name);
         let at = Place { data, log, environment, ..Place::default() };
-        let server = setting.ready[contestant.index].start(lab.home, &at, lab.cancel)?;
+        let server = setting.ready[arm.index].start(lab.home, &at, lab.cancel)?;
         let meter = server.meter()?;
         let note = setting.folders.note(place, load);
         let (group, _placement) = (None, None);
-        let mut running =
-            Running { contestant, server, meter, group, dosing, slot, note, _placement };
+        let mut running = Running { arm, server, meter, group, dosing, slot, note, _placement };
         let Some(root) = running.process() else { return Ok(running) };
         running.group = match setting.plan.memory {
-            Some(memory) => Some(confine(root, memory, &contestant.name)?),
-            // Where it cannot be had, the processes are read one by one.
-            None => Group::create(&contestant.name).filter(|group| group.add_tree(root).is_ok()),
+            Some(memory) => Some(confine(root, memory, &arm.name)?),
+            // Without a group, the processes are read one by one.
+            None => Group::create(&arm.name).filter(|group| group.add_tree(root).is_ok()),
         };
         if !self.cpus.is_empty() {
             running._placement = Some(pin_tree(root, &self.cpus).map_err(LabError::Placement)?);
@@ -199,9 +197,9 @@ impl<'a> Round<'a> {
         Ok(running)
     }
 
-    /// Whether there is nobody left to be compared, or nothing to compare with.
+    /// Whether no contender remains, or the baseline is missing.
     pub(crate) fn is_over(&self) -> bool {
-        self.running.len() < 2 || !self.running.iter().any(|one| one.contestant.is_base())
+        self.running.len() < 2 || !self.running.iter().any(|one| one.arm.is_base())
     }
 
     pub(crate) fn stop(self) -> Result<(), LabError> {
@@ -210,12 +208,12 @@ impl<'a> Round<'a> {
 }
 
 impl Running<'_> {
-    /// The root of its processes; none of what runs inside the client, which is seen as the client.
+    /// The root of its processes; none if it runs inside the client, and is measured as the client.
     pub(super) fn process(&self) -> Option<u32> {
         self.server.process().filter(|_| !self.server.is_embedded())
     }
 
-    /// Ends the server. What it wrote in this round is not needed again.
+    /// Ends the server, and discards what it wrote in this round.
     pub(super) fn discard(mut self) -> Result<(), LabError> {
         self.server.discard()?;
         Ok(self.group.map_or(Ok(()), Group::remove)?)

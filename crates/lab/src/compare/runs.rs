@@ -1,20 +1,20 @@
-//! A round of whole runs: one contestant at a time does the whole workload, alone on the machine,
-//! on a copy of its data. For what cannot be cut into slices: writes that take long, and the Insert
-//! Benchmark. What one has done is kept when it is done: it may have taken hours.
+//! A round of whole runs: one arm at a time runs the whole workload, alone on the machine, on a
+//! copy of its data. This is for workloads that cannot be cut into slices: long writes, and the
+//! Insert Benchmark. Each run is stored when it ends, since it may have taken hours.
 
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Place, Server};
 use rqps_observe::{
-    Around, Canaries, Clocks, Conduct, Group, GuardFailure, Metric, Reading, guards,
+    Around, Clocks, Conduct, Group, GuardFailure, Metric, Reading, ReferenceLoops, guards,
 };
 use rqps_plan::Operation;
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Site, Task};
 
 use super::Journal;
-use super::contestant::Contestant;
+use super::arm::Arm;
 use super::loads::restore;
 use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting};
@@ -23,20 +23,21 @@ use crate::selftest::limit;
 use crate::stage::{self, Stage, measurement, with_last_words};
 use crate::{Event, Lab, LabError, task};
 
-/// All are in one part: who runs alone fits into the memory.
+/// All arms are in one part: an arm that runs alone fits in memory.
 const PART: u32 = 1;
 
-/// How long the machine may take to be as usual before a run: gigabytes of a copy may slow it down.
+/// How long the machine may take to be as fast as usual before a run: copying gigabytes may slow it
+/// down.
 const REST: Duration = Duration::from_secs(10);
 
-/// … and behind it: a virtual CPU that has waited for a server to end is slow for some tenths of a
+/// … and after it: a virtual CPU that has waited for a server to end is slow for some tenths of a
 /// second.
 const WAKE: Duration = Duration::from_secs(1);
 
 /// The share of a promised write rate that must be reached.
 const REQUIRED_SHARE: f64 = 0.95;
 
-/// What is kept of every second: as much as charts show, since a comparison has many runs.
+/// The metrics that are stored for every second: those of charts, since a comparison has many runs.
 const BY_SECOND: [Metric; 4] = [
     Metric::ServerCpuUser,
     Metric::ServerCpuSystem,
@@ -44,39 +45,38 @@ const BY_SECOND: [Metric; 4] = [
     Metric::ServerWriteBytes,
 ];
 
-/// Runs every contestant once, in random order, and keeps a pass for every test. Who cannot do its
-/// work is left out from then on.
+/// Runs every arm once, in random order, and stores a record for every test. An arm that fails is
+/// excluded from then on.
 pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     journal: &Journal<'_>,
     tests: &[String],
-    canaries: &mut Canaries,
+    loops: &mut ReferenceLoops,
 ) -> Result<(), LabError> {
     let (setting, number) = (journal.setting, journal.round);
     let (comparison, load) = (setting.comparison, setting.comparison.load_of(number));
-    let has_failed = |place: &usize| {
-        tests.iter().any(|test| journal.has_failed(test, &setting.contestants[*place]))
-    };
-    // All have a turn, so that in another sitting everybody has the same.
+    let has_failed =
+        |place: &usize| tests.iter().any(|test| journal.has_failed(test, &setting.arms[*place]));
+    // All arms have a turn, so that turns are the same in a later session.
     let mut order: Vec<usize> = setting.measured().collect();
     order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
     let mut kept = Kept::of(journal, tests);
     for (turn, place) in (0..).zip(order) {
-        let contestant = &setting.contestants[place];
-        if has_failed(&place) || kept.is_done(tests, &contestant.name) {
+        let arm = &setting.arms[place];
+        if has_failed(&place) || kept.is_done(tests, &arm.name) {
             continue;
         }
         kept.save(directory)?;
         let whose = Turn { setting, round: number, load, place, number: turn, tests };
         let mut attempt = 1;
         let run = loop {
-            let run = match whose.run(lab, directory, canaries) {
+            let run = match whose.run(lab, directory, loops) {
                 Ok(run) => run,
                 Err(error) => break Err(error),
             };
             let Some(why) = run.refusal().filter(|_| comparison.guards) else { break Ok(run) };
-            let test = contestant.name.clone();
+            let test = arm.name.clone();
             (lab.watch)(Event::Refused { test, why, attempt });
             if attempt > REPEATS || !run.is_for_another_time() {
                 break Ok(run);
@@ -88,7 +88,7 @@ pub(super) fn make(
             Ok(run) => run,
             Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
             Err(error) => {
-                let contender = contestant.name.clone();
+                let contender = arm.name.clone();
                 (lab.watch)(Event::Failed { contender: contender.clone(), error: error.reason() });
                 kept.failed.push((contender, error));
                 continue;
@@ -96,20 +96,20 @@ pub(super) fn make(
         };
         for (done, against) in run.done.into_iter().zip(run.against) {
             let blank = pass(setting, number, load, &done);
-            // Who was refused has a pass of its own: what the others did counts.
+            // A discarded measurement has a record of its own: those of the others count.
             let pass = match said(&against).filter(|_| comparison.guards) {
-                Some(why) => kept.refuse(blank, &contestant.name, &why),
+                Some(why) => kept.refuse(blank, &arm.name, &why),
                 None => kept.pass_like(blank),
             };
             pass.seconds += done.measured.seconds;
-            pass.reference_loop.extend(run.canary);
-            pass.slices.push(slice(&done, turn, &contestant.name));
-            let arm = arm(done.measured, turn, setting.folders.note(place, load));
-            pass.arms.insert(contestant.name.clone(), arm);
+            pass.reference_loop.extend(run.reference_loop);
+            pass.slices.push(slice(&done, turn, &arm.name));
+            let measured = kept_of(done.measured, turn, setting.folders.note(place, load));
+            pass.arms.insert(arm.name.clone(), measured);
         }
     }
     if kept.all().all(|pass| pass.slices.is_empty()) {
-        // Nobody could do anything.
+        // No arm could run.
         return kept.failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
     }
     if let Some(earlier) = setting.earlier {
@@ -118,26 +118,26 @@ pub(super) fn make(
     kept.save(directory)
 }
 
-/// What there is of a round.
+/// The records of a round.
 struct Kept {
     /// By test.
     passes: Vec<RoundRecord>,
-    /// What must not count, each of one contestant: the last attempt with what was measured, those
-    /// before it without.
+    /// Discarded records, each of one arm: the last attempt with its measurements, those before it
+    /// without.
     refused: Vec<RoundRecord>,
-    /// Who could not do its work in this sitting, and why.
+    /// The arms that failed in this session, and why.
     failed: Vec<(String, LabError)>,
 }
 
 impl Kept {
-    /// What an earlier sitting has kept.
+    /// The records of an earlier session.
     fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
         let kept = tests.iter().flat_map(|test| journal.attempts(test, PART)).cloned();
         let (refused, passes) = kept.partition(|pass| pass.discarded.is_some());
         Kept { passes, refused, failed: Vec::new() }
     }
 
-    /// Whether somebody has done all tests.
+    /// Whether an arm has run all tests.
     fn is_done(&self, tests: &[String], name: &str) -> bool {
         let is_in = |pass: &RoundRecord| pass.slices.iter().any(|slice| slice.arm == name);
         tests.iter().all(|test| self.all().any(|pass| pass.test == *test && is_in(pass)))
@@ -147,7 +147,7 @@ impl Kept {
         self.refused.iter().chain(&self.passes)
     }
 
-    /// The pass of that test, or this one, of which nothing is measured yet.
+    /// The record of that test, or else this empty one.
     fn pass_like(&mut self, blank: RoundRecord) -> &mut RoundRecord {
         let at = self.passes.iter().position(|pass| pass.test == blank.test);
         let at = at.unwrap_or_else(|| {
@@ -157,7 +157,7 @@ impl Kept {
         &mut self.passes[at]
     }
 
-    /// Another pass that must not count.
+    /// Another discarded record.
     fn refuse(&mut self, blank: RoundRecord, name: &str, why: &str) -> &mut RoundRecord {
         let attempt = attempts(&self.refused, &blank.test) + 1;
         let discarded = Some(format!("{name}: {why}"));
@@ -172,7 +172,7 @@ impl Kept {
                 pass.arms.entry(name.clone()).or_default().fail(why.reason());
             }
         }
-        // Without a pass that is kept, what was refused is made again.
+        // Without any stored record, discarded attempts are repeated.
         if self.all().all(|pass| pass.slices.is_empty()) {
             return Ok(());
         }
@@ -181,7 +181,7 @@ impl Kept {
     }
 }
 
-/// A task that was done.
+/// A completed task.
 struct Done {
     task: Task,
     /// RFC 3339.
@@ -191,17 +191,17 @@ struct Done {
     jump: f64,
 }
 
-/// A contestant's whole run.
+/// An arm's whole run.
 struct Run {
     done: Vec<Done>,
-    /// By task: what speaks against it. Nothing where it counts.
+    /// By task: the guards that failed. None if it counts.
     against: Vec<Vec<GuardFailure>>,
-    /// Nanoseconds of the fixed piece of work before and after.
-    canary: [u64; 2],
+    /// Nanoseconds of the reference loop before and after.
+    reference_loop: [u64; 2],
 }
 
 impl Run {
-    /// What speaks against it, by step.
+    /// Why it is discarded, by step.
     fn refusal(&self) -> Option<String> {
         let steps = self.done.iter().zip(&self.against);
         let steps =
@@ -210,64 +210,64 @@ impl Run {
         (!words.is_empty()).then(|| words.join("; "))
     }
 
-    /// Whether the machine was why. A DBMS that is too slow for its promise on a quiet one is too
-    /// slow again; and if it had stalled, to ask until it does not would be to look the other way.
+    /// Whether the machine was the reason. A DBMS that misses its write rate on an idle machine
+    /// will miss it again; and if it has stalls, repeating until it has none would hide them.
     fn is_for_another_time(&self) -> bool {
         self.against.iter().flatten().any(GuardFailure::is_of_the_machine)
     }
 
-    /// Adds what must not count of it, to be told: without what was measured.
+    /// Adds its discarded tests to the records, without measurements.
     fn refuse(&self, whose: &Turn<'_>, kept: &mut Kept) {
         for (done, why) in self.done.iter().zip(&self.against) {
             let Some(why) = said(why) else { continue };
             let blank = pass(whose.setting, whose.round, whose.load, done);
-            kept.refuse(blank, &whose.contestant().name, &why);
+            kept.refuse(blank, &whose.arm().name, &why);
         }
     }
 }
 
-/// How often a test was refused.
+/// How often a test was discarded.
 fn attempts(refused: &[RoundRecord], test: &str) -> u32 {
     refused.iter().filter(|pass| pass.test == test).count() as u32
 }
 
-/// A contestant's turn in a round.
+/// An arm's turn in a round.
 struct Turn<'a> {
     setting: &'a Setting<'a>,
     round: u32,
     load: u32,
-    /// Of the contestant among all of them.
+    /// The place of the arm among all of them.
     place: usize,
-    /// Of the turn in the round, from 0.
+    /// The number of the turn in the round, from 0.
     number: u32,
     tests: &'a [String],
 }
 
 impl Turn<'_> {
-    fn contestant(&self) -> &Contestant {
-        &self.setting.contestants[self.place]
+    fn arm(&self) -> &Arm {
+        &self.setting.arms[self.place]
     }
 
-    /// Starts the server on a copy of its data, has it do the work and removes what it made.
+    /// Starts the server on a copy of its data, runs the workload, and removes the copy.
     fn run(
         &self,
         lab: &mut Lab<'_>,
         directory: &RunDirectory,
-        canaries: &mut Canaries,
+        loops: &mut ReferenceLoops,
     ) -> Result<Run, LabError> {
-        let (setting, contestant) = (self.setting, self.contestant());
+        let (setting, arm) = (self.setting, self.arm());
         let data = setting.folders.round(self.place);
         restore(&setting.folders.loaded(self.place, self.load), &data, setting.plan.memory)?;
-        // Neither the run nor the canary is to wait for gigabytes that are still written back; and
-        // the canary is about the machine, so that no server is up beside it.
+        // Neither the run nor the reference loop must wait for gigabytes that are still written
+        // back. The reference loop times the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;
-        let before = canaries.settle(REST);
-        let log = directory.log(&contestant.name);
+        let before = loops.settle(REST);
+        let log = directory.log(&arm.name);
         let at = Place { data, log, ..Place::default() };
-        let mut server = setting.ready[contestant.index].start(lab.home, &at, lab.cancel)?;
-        let _limit = limit(contestant.injection, &*server, &contestant.name)?;
+        let mut server = setting.ready[arm.index].start(lab.home, &at, lab.cancel)?;
+        let _limit = limit(arm.injection, &*server, &arm.name)?;
         let held = setting.plan.memory.zip(server.process());
-        let group = held.map(|(memory, root)| confine(root, memory, &contestant.name));
+        let group = held.map(|(memory, root)| confine(root, memory, &arm.name));
         let group = group.transpose()?;
         let result = self.steps(lab, &*server, group.as_ref());
         let done = match result {
@@ -275,32 +275,31 @@ impl Turn<'_> {
             Err(LabError::Interrupted) => return Err(LabError::Interrupted),
             Err(error) => {
                 let reason = with_last_words(&error, &mut *server, group.as_ref());
-                return Err(LabError::Step { step: contestant.name.clone(), reason });
+                return Err(LabError::Step { step: arm.name.clone(), reason });
             }
         };
         server.discard()?;
-        let after = canaries.settle(WAKE);
-        let against = |done: &Done| against(done, (before, after), canaries);
+        let after = loops.settle(WAKE);
+        let against = |done: &Done| against(done, (before, after), loops);
         let against = done.iter().map(against).collect();
-        let canary = [before, after].map(|time| time.as_nanos() as u64);
-        Ok(Run { done, against, canary })
+        let reference_loop = [before, after].map(|time| time.as_nanos() as u64);
+        Ok(Run { done, against, reference_loop })
     }
 
-    /// Does the tasks of the workload, without one that fills the tables for the others: they are
-    /// there.
+    /// Runs the tasks of the workload, without the one that fills the tables, which are loaded.
     fn steps(
         &self,
         lab: &mut Lab<'_>,
         server: &dyn Server,
         group: Option<&Group>,
     ) -> Result<Vec<Done>, LabError> {
-        let (target, contestant) = (server.target().clone(), self.contestant());
-        let (dialect, seed) = (contestant.dialect, self.setting.plan.seed);
+        let (target, arm) = (server.target().clone(), self.arm());
+        let (dialect, seed) = (arm.dialect, self.setting.plan.seed);
         let workload = self.setting.comparison.of.only(self.tests);
         let site = Site { target: &target, dialect, seed, is_own: server.data().is_some() };
         let driver = rqps_workload::driver(&workload, site)?;
         let mut tasks = rqps_workload::tasks(&workload)?;
-        let (contender, steps) = (contestant.name.as_str(), tasks.len());
+        let (contender, steps) = (arm.name.as_str(), tasks.len());
         tasks.retain(|task| !task.fills);
         let (count, mut all) = (tasks.len() as f64, Vec::new());
         for (number, task) in tasks.into_iter().enumerate() {
@@ -312,7 +311,7 @@ impl Turn<'_> {
                 if let Event::Progress { contender, pace, done, .. } = event {
                     let done = number as f64 + done.clamp(0.0, 1.0);
                     let done = f64::from(self.number) + done / count;
-                    let done = done / self.setting.contestants.len() as f64;
+                    let done = done / self.setting.arms.len() as f64;
                     let (round, test) = (self.round, test.clone());
                     let paces = vec![(contender.clone(), pace)];
                     let contender = Some(contender);
@@ -329,7 +328,7 @@ impl Turn<'_> {
             let mut stage =
                 Stage { lab: &mut inner, server, group, contender, task: &task, tasks: steps };
             let clocks = Clocks::now();
-            // The journal of attempts is for single runs; here an arm's run is done or it is not.
+            // Attempts are counted in single runs only; here an arm's run is complete or it is not.
             task::run(&*driver, 1, &mut stage, &mut measured)?;
             measured.status = Status::Done;
             let jump = clocks.jump();
@@ -342,7 +341,7 @@ impl Turn<'_> {
 fn against(
     Done { measured, jump, .. }: &Done,
     (before, after): (Duration, Duration),
-    canaries: &Canaries,
+    loops: &ReferenceLoops,
 ) -> Vec<GuardFailure> {
     let inserts = measured.work.iter().filter(|work| work.operation == Operation::Insert);
     let reached = inserts.map(|work| work.rows).sum::<u64>() as f64 / measured.seconds;
@@ -353,7 +352,7 @@ fn against(
         wall_seconds: Some(measured.seconds + jump),
         cpus: rqps_observe::cpus(),
         limits: rqps_observe::Limits::RUN,
-        canary: canaries.usual().map(|usual| Around { before, after, usual }),
+        reference_loop: loops.usual().map(|usual| Around { before, after, usual }),
         missed_rate: measured.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
     guards(&conduct)
@@ -376,13 +375,13 @@ fn pass(
     }
 }
 
-/// What is kept of a whole run, whose data may have a note from when they were loaded.
-fn arm(measured: Measurement, turn: u32, of_data: Option<String>) -> Measurement {
+/// The stored part of a whole run, whose data may have a note from their load.
+fn kept_of(measured: Measurement, turn: u32, of_data: Option<String>) -> Measurement {
     let notes: Vec<String> = of_data.into_iter().chain(measured.note).collect();
     Measurement {
         slot: turn,
         watched: measured.work.iter().map(|work| work.operations).sum(),
-        // A comparison has many runs.
+        // Merged by operation, since a comparison has many runs.
         work: WorkRecord::by_operation(measured.work),
         samples: measured.samples.of(&BY_SECOND),
         note: (!notes.is_empty()).then(|| notes.join("; ")),
@@ -390,7 +389,7 @@ fn arm(measured: Measurement, turn: u32, of_data: Option<String>) -> Measurement
     }
 }
 
-/// A whole run as one slice. Its reads are what the task counts.
+/// A whole run as one slice. Its `reads` are what the task counts.
 fn slice(Done { task, measured, .. }: &Done, turn: u32, arm: &str) -> SliceRecord {
     let sum = |of: fn(&WorkRecord) -> u64| measured.work.iter().map(of).sum::<u64>();
     let cost = |metrics: &[Metric]| nanos(&measured.cost, metrics);
@@ -415,7 +414,7 @@ fn slice(Done { task, measured, .. }: &Done, turn: u32, arm: &str) -> SliceRecor
     }
 }
 
-/// Microseconds of counters as nanoseconds.
+/// Counters in microseconds as nanoseconds.
 fn nanos(cost: &Reading, metrics: &[Metric]) -> u64 {
     cost.sum(metrics).unwrap_or(0) * 1_000
 }
@@ -425,11 +424,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_machine_spoiled_is_tried_again_and_a_rate_that_was_missed_is_not() {
+    fn what_the_machine_spoiled_is_repeated_and_a_missed_rate_is_not() {
         let rate = || GuardFailure::Rate { reached: 89.0, wanted: 100.0 };
         let steal = || GuardFailure::Steal { stolen: 7.0, most: 1.0 };
         let is_for_another_time = |against: Vec<Vec<GuardFailure>>| {
-            Run { done: Vec::new(), against, canary: [0, 0] }.is_for_another_time()
+            Run { done: Vec::new(), against, reference_loop: [0, 0] }.is_for_another_time()
         };
         assert!(!is_for_another_time(vec![vec![], vec![rate()]]));
         assert!(is_for_another_time(vec![vec![], vec![rate(), steal()]]));

@@ -1,20 +1,19 @@
-//! Which CPUs clients and servers run on. Left to themselves they pay for waking each other up
-//! across CPUs or not, as they happen to meet, and that moves rates more than most changes of a
-//! DBMS.
+//! The CPUs of clients and servers. If they are not bound, it depends on chance whether they wake
+//! each other across CPUs, and the cost of that moves rates more than most changes of a DBMS.
 
 use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads};
 
 use super::round::{Round, Scene};
 use crate::LabError;
 
-/// What is placed for a test.
+/// The placement of clients and servers in a test.
 pub(super) struct Seats {
     /// By client.
     pub(super) cpus: Vec<usize>,
     _placements: Vec<Placement>,
 }
 
-/// One CPU for one client and all servers: what is left is the CPU that a query costs. Empty for
+/// One CPU for one client and all servers, so that only the CPU cost of a query remains. Empty for
 /// several clients.
 pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
     match (scene.setting.comparison.of.clients().iter().max(), allowed_cpus()) {
@@ -30,9 +29,9 @@ fn seat(cpus: &[usize], round: u32, client: usize) -> usize {
 }
 
 impl Round<'_> {
-    /// Gives each of several clients a CPU, together with the threads of servers that answer it.
-    /// What else a server does is free. `answering` is by contender and client: if one of them does
-    /// not tell, everybody is free, as what is done to one must be done to all.
+    /// Binds each of several clients to a CPU, together with the servers' threads that serve it.
+    /// Other threads of servers are free. `answering` is by contender and client: if one of these
+    /// threads is unknown, all are free, since arms must be treated alike.
     pub(super) fn seats(
         &self,
         clients: &[u32],
@@ -47,7 +46,7 @@ impl Round<'_> {
         for (client, thread) in clients.iter().enumerate() {
             let mut own = vec![*thread];
             for (one, answering) in self.running.iter().zip(answering) {
-                // Where the DBMS is in the client, that is who answers.
+                // An embedded DBMS runs in the client's thread.
                 let Some(root) = one.process() else { continue };
                 match answering[client].filter(|thread| has_thread(root, *thread)) {
                     Some(thread) => own.push(thread),

@@ -1,5 +1,5 @@
-//! What a comparison will take: what is made once for each load, what a round has, and how many
-//! rounds a budget leaves.
+//! The forecast of a comparison: the work for each load and each round, and how many rounds fit
+//! into the budget.
 
 use std::time::Duration;
 
@@ -8,15 +8,15 @@ use rqps_plan::{Comparison, Method, Plan};
 use rqps_workload::Task;
 
 use super::{Estimate, Kind, Machine, Piece, Time, restart, sizes, start};
-use crate::compare::{Contestant, PROFILE_ROUNDS, Parts};
+use crate::compare::{Arm, PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
 use crate::{LabError, compare};
 
-/// Who takes part in a comparison.
+/// The arms of a comparison.
 struct Field<'a> {
     plan: &'a Plan,
     comparison: &'a Comparison,
-    contestants: Vec<Contestant>,
+    arms: Vec<Arm>,
 }
 
 /// The work of a comparison by how often it is done.
@@ -24,7 +24,7 @@ struct Field<'a> {
 struct Work {
     /// For each load of the data.
     load: Vec<Piece>,
-    /// In a round, what contestants do in turn is one piece.
+    /// For each round; what arms do in turn is one piece.
     round: Vec<Piece>,
     profiles: Vec<Piece>,
     disk: u64,
@@ -36,8 +36,8 @@ impl Machine {
         plan: &Plan,
         comparison: &Comparison,
     ) -> Result<Estimate, LabError> {
-        let contestants = compare::contestants(plan, comparison, &Treatment::default());
-        let field = Field { plan, comparison, contestants };
+        let arms = compare::arms(plan, comparison, &Treatment::default());
+        let field = Field { plan, comparison, arms };
         let tasks = rqps_workload::tasks(&comparison.of)?;
         let work = match comparison.of.is_chain() {
             true => self.compared_runs(&field, &tasks),
@@ -51,8 +51,8 @@ impl Machine {
             all.into_iter().flat_map(times).collect::<Vec<_>>()
         };
         let total = |rounds: u32| pieces(rounds).iter().collect::<Time>();
-        // Fresh rounds are of the tests that the screen flags, at most of all. A budget ends what
-        // its rounds have left, but not before the fewest rounds; profiles are beside it.
+        // Fresh rounds have the tests that the screen flags, at most all. A budget limits the
+        // rounds, but not below the minimum for a verdict; it does not include profiles.
         let mut rounds = comparison.rounds + comparison.confirm.unwrap_or(0);
         while rounds > comparison.fewest_rounds
             && comparison.budget.is_some_and(|budget| total(rounds).total() > budget.0)
@@ -63,12 +63,12 @@ impl Machine {
             steps: comparison.tests(),
             time: total(rounds) + work.profiles.iter().collect(),
             disk: work.disk,
-            // How many fresh rounds there will be is seen when the screen is over.
+            // The number of fresh rounds is known after the screen.
             pieces: pieces(rounds.min(comparison.rounds)),
         })
     }
 
-    /// One at a time does all steps, on a copy of a directory that is nearly empty.
+    /// One arm at a time runs all steps, on a copy of a nearly empty directory.
     fn compared_runs(&self, field: &Field<'_>, tasks: &[Task]) -> Work {
         let workload = &field.comparison.of;
         let mut work = Work::default();
@@ -91,10 +91,10 @@ impl Machine {
 
     /// Tests by slices, all servers up, and those by whole runs, one at a time.
     fn compared_tests(&self, field: &Field<'_>, tasks: Vec<Task>) -> Result<Work, LabError> {
-        let Field { plan, comparison, contestants } = field;
+        let Field { plan, comparison, arms } = field;
         let workload = &comparison.of;
-        let data = |one: &Contestant| self.disk(&plan.contenders[one.index], workload);
-        let restart = |one: &Contestant| {
+        let data = |one: &Arm| self.disk(&plan.contenders[one.index], workload);
+        let restart = |one: &Arm| {
             let contender = &plan.contenders[one.index];
             restart(contender, self.copied(contender, workload))
         };
@@ -105,7 +105,7 @@ impl Machine {
             fillers.iter().flat_map(|task| &task.takes).map(|takes| self.takes(takes)).collect();
         let sliced = |test: &Task| comparison.method_of(&test.name) == Method::Slices;
         let (sliced, whole): (Vec<Task>, Vec<Task>) = tests.into_iter().partition(sliced);
-        // The debt of writes is paid as where they alone are run.
+        // Servers are quiesced as if these tests ran alone.
         let names: Vec<String> = whole.iter().map(|task| task.name.clone()).collect();
         let mut whole = rqps_workload::tasks(&workload.only(&names))?;
         whole.retain(|task| !task.fills);
@@ -118,22 +118,21 @@ impl Machine {
             let piece = |name| move |(kind, time)| Piece::once(name, "", kind, time);
             match comparison.loads {
                 Some(_) => work.load.extend(load.map(piece(&one.name))),
-                // Part of how a round begins.
+                // Part of the start of a round.
                 None => work.round.extend(load.map(piece(""))),
             }
             if !whole.is_empty() {
-                // Without the load: a copy of that is there.
+                // Without the load, of which a copy exists.
                 let most_rows = workload.most_rows();
                 work.round.extend(self.tasks(contender, &one.name, &whole, most_rows));
                 starting += restart(one);
             }
-            // And a round has a copy.
+            // A round has another copy.
             work.disk += data(one) * (comparison.kept_loads() + 1);
         }
-        // Those who are up together, the base once with each group.
+        // The arms that are up together, with the baseline in each group.
         let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
-        let up: Vec<&Contestant> =
-            groups.iter().flatten().map(|place| &contestants[*place]).collect();
+        let up: Vec<&Arm> = groups.iter().flatten().map(|place| &arms[*place]).collect();
         for test in &sliced {
             let each = test.time.mul_f64(1.0 + compare::WARM_UP);
             let time = each * up.len() as u32;
@@ -143,7 +142,7 @@ impl Machine {
             if !sliced.is_empty() {
                 starting += restart(one);
             }
-            if !one.is_twin && !profiled.is_zero() {
+            if !one.is_control && !profiled.is_zero() {
                 let starts = restart(one) * PROFILE_ROUNDS;
                 work.profiles.push(Piece::once(&one.name, "", Kind::Start, starts));
                 work.profiles.push(Piece::once(&one.name, "", Kind::Timed, profiled));
@@ -155,9 +154,9 @@ impl Machine {
 }
 
 impl Field<'_> {
-    /// A base that was measured earlier is only started once.
-    fn measured(&self) -> impl Iterator<Item = &Contestant> {
-        let is_stored = self.comparison.base_from.is_some();
-        self.contestants.iter().filter(move |one| !is_stored || one.index > 0)
+    /// The measured arms: without an earlier baseline, which is only started once.
+    fn measured(&self) -> impl Iterator<Item = &Arm> {
+        let is_stored = self.comparison.baseline_from.is_some();
+        self.arms.iter().filter(move |one| !is_stored || one.index > 0)
     }
 }

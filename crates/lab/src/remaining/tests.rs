@@ -17,7 +17,7 @@ fn microbenchmark() -> Microbenchmark {
         tests: TESTS.map(str::to_string).to_vec(),
         fair_writes: true,
         pause: Span(Duration::ZERO),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: false,
     }
 }
@@ -97,7 +97,7 @@ fn what_was_done_before_or_will_not_be_done_is_not_left() {
 #[test]
 fn a_comparison_has_the_rounds_that_its_tests_need_and_that_fit() {
     let mut comparison = Comparison::new(Workload::Microbenchmark(microbenchmark()));
-    (comparison.rounds, comparison.fewest_rounds, comparison.twin) = (10, 2, false);
+    (comparison.rounds, comparison.fewest_rounds, comparison.control) = (10, 2, false);
     let after_a_round = |comparison: &Comparison, interim: Interim| {
         let (mut remaining, _) = remaining(Design::Comparison(comparison.clone()));
         remaining.event(&Event::RoundBegun { round: 1, rounds: 10, tests: 2 }, 0.0);

@@ -1,4 +1,4 @@
-//! Time that the client spends in each operation, as the preloaded library does in the server.
+//! A delay in each operation of the client, as the preloaded library has it in the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,8 +8,7 @@ use rqps_wire::{Error, Interrupter};
 
 use super::spin::Counted;
 
-/// After what takes so much longer than it was to take, something else had the CPU, as in the
-/// library.
+/// If a delay takes this much longer than it should, something else had the CPU, as in the library.
 const INTERRUPTION: u64 = 50_000;
 
 /// Shared by the clients of a contender.
@@ -22,7 +21,7 @@ pub(crate) struct Delay {
 }
 
 impl Delay {
-    /// To be spent in each operation from now on.
+    /// Sets the delay of each operation from now on.
     pub(crate) fn set(&self, nanos: u64) {
         self.nanos.store(nanos, Ordering::Relaxed);
     }

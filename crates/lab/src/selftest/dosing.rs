@@ -1,5 +1,4 @@
-//! A contender of a round that is delayed: how much is known only when its operations have been
-//! timed.
+//! An injected slowdown in a round: its size is known only when operations have been timed.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -17,12 +16,12 @@ use crate::contender::file_error;
 pub(crate) struct Dosing {
     /// Shares of an operation's time.
     wanted: (f64, f64),
-    /// None where the DBMS is in the client.
+    /// None if the DBMS runs in the client.
     server: Option<Spin>,
     client: Arc<Delay>,
 }
 
-/// What server and client have counted.
+/// The counts of server and client.
 type Seen = (Counted, Counted);
 
 impl Dosing {
@@ -41,7 +40,7 @@ impl Dosing {
         Ok(Some(Dosing { wanted: (server, client), server: spin, client: Arc::default() }))
     }
 
-    /// What the server must be started with.
+    /// The environment for the start of the server.
     pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
         self.server.as_ref().map(Spin::environment).unwrap_or_default()
     }
@@ -50,7 +49,8 @@ impl Dosing {
         Box::new(Delayed { work, delay: self.client.clone() })
     }
 
-    /// From now on each message takes so many nanoseconds longer, and each operation in the client.
+    /// Sets the nanoseconds that each message in the server, and each operation in the client,
+    /// takes longer from now on.
     fn set(&self, server: f64, client: f64) -> Result<(), LabError> {
         if let Some(spin) = &self.server {
             spin.set(server.round() as u64).map_err(file_error("write", spin.page()))?;
@@ -68,7 +68,7 @@ impl Dosing {
     }
 }
 
-/// The delayed contenders of a pass, and what they had counted when it began.
+/// The slowed contenders of a measurement, and their counts when it began.
 pub(crate) struct Slowed<'a> {
     /// With their places among all contenders.
     all: Vec<(usize, &'a Dosing, Seen)>,
@@ -79,7 +79,7 @@ impl<'a> Slowed<'a> {
         self.all.is_empty()
     }
 
-    /// Lets all of them be as fast as they are, so that their operations can be timed.
+    /// Removes all delays, so that operations can be timed.
     pub(crate) fn timed(
         contenders: impl Iterator<Item = Option<&'a Dosing>>,
     ) -> Result<Slowed<'a>, LabError> {
@@ -91,7 +91,7 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: contenders.enumerate().filter_map(begun).collect::<Result<_, _>>()? })
     }
 
-    /// Slows them down by their shares of what an operation took in these slices.
+    /// Slows them down by their shares of the time of an operation in these slices.
     pub(crate) fn slow_down(self, slices: &[Vec<Slice>]) -> Result<Slowed<'a>, LabError> {
         let begin = |(slot, dosing, before): (usize, &'a Dosing, Seen)| {
             let seen = dosing.seen()?;
@@ -105,9 +105,9 @@ impl<'a> Slowed<'a> {
         Ok(Slowed { all: self.all.into_iter().map(begin).collect::<Result<_, LabError>>()? })
     }
 
-    /// What they have in fact spent since then, in these slices of a pass, and what an operation
-    /// takes by itself, by these and by those that each had `alone`. `names` are those of all
-    /// contenders.
+    /// The delays that they have really spent since then, in these slices, and the time of an
+    /// operation by itself, from these slices and from those that each had `alone`. `names` are
+    /// those of all contenders.
     pub(crate) fn doses<'n>(
         &self,
         slices: &[Vec<Slice>],
@@ -138,12 +138,12 @@ impl<'a> Slowed<'a> {
 /// Operations of a contender, measured or not; at least one.
 fn operations(slices: &[Vec<Slice>], contender: usize) -> u64 {
     let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
-    own.map(|slice| slice.operations + slice.head_operations).sum::<u64>().max(1)
+    own.map(|slice| slice.operations + slice.warm_up_operations).sum::<u64>().max(1)
 }
 
-/// What an operation takes by itself: in slices others leave it cold caches, and where it goes on
-/// and on the server's own processes may want the same CPU. So it is the less of the two. None
-/// where no operation ended.
+/// The time of an operation by itself: in slices, others leave cold caches, and in a long sequence,
+/// other processes of the server may need the same CPU. So it is the smaller of the two. None if no
+/// operation ended.
 fn undisturbed(slices: &[Vec<Slice>], alone: &[Vec<Slice>], contender: usize) -> Option<f64> {
     let alone = mean_nanos(alone, contender)?;
     Some(nanos_per_operation(slices, contender).map_or(alone, |taken| taken.min(alone)))

@@ -1,4 +1,4 @@
-//! Limits on a server that runs alone, by a control group around it.
+//! Limits of a server that runs alone, by a control group.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use rqps_plan::Injection;
 
 use crate::LabError;
 
-/// Puts a server under its injection, which holds for as long as the answer lives.
+/// Puts a server under its limit, which holds until the returned value is dropped.
 pub(crate) fn limit(
     injection: Option<Injection>,
     server: &dyn Server,
@@ -38,13 +38,13 @@ fn apply(group: &Group, injection: Injection, data: &Path) -> Result<(), GroupEr
     }
 }
 
-/// Why an injection is not to be had on this machine, for servers with their data in `data`.
+/// Why an injection is not possible on this machine, for servers with their data in `data`.
 pub fn obstacle(injection: Injection, data: &Path) -> Option<String> {
     if !is_limit(&injection) {
         return None;
     }
     let Some(group) = Group::create("probe") else {
-        return Some("this machine does not let rqps make control groups".to_string());
+        return Some("rqps cannot create control groups on this machine".to_string());
     };
     apply(&group, injection, data).err().map(|error| error.to_string())
 }

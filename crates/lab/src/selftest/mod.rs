@@ -1,5 +1,4 @@
-//! What `rqps selftest` needs of the lab: comparisons in which contenders have been made slower by
-//! a known amount.
+//! Comparisons with injected slowdowns of known size, for `rqps selftest`.
 
 mod delay;
 mod dosing;
@@ -21,7 +20,7 @@ pub(crate) use dosing::{Dosing, Slowed};
 pub(crate) use limit::limit;
 pub use limit::obstacle;
 
-/// What is done to the contenders of a comparison, by their place in the plan, and what it came to.
+/// The injected slowdowns of a comparison, by place in the plan, and the measured doses.
 #[derive(Debug, Default)]
 pub(crate) struct Treatment {
     injections: Vec<Option<Injection>>,
@@ -34,8 +33,8 @@ impl Treatment {
     }
 }
 
-/// Runs a comparison whose contenders have these injections, by their place in the plan. Nothing of
-/// the data stays, however it ends. The host is locked by the caller, who has several of them.
+/// Runs a comparison whose contenders have these injections, by their place in the plan. The data
+/// are removed, however it ends. The caller has locked the host for several comparisons.
 pub fn run_injected(
     _alone: &SessionLock,
     lab: &mut Lab<'_>,

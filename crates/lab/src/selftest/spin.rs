@@ -1,5 +1,5 @@
-//! The library that makes a server spend time after each message it receives, and the file by which
-//! it is told how much.
+//! The library that delays a server after each message that it receives, and the file that sets the
+//! delay.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
@@ -11,13 +11,13 @@ use std::path::{Path, PathBuf};
 
 /// Built from `preload/recv.rs`.
 const LIBRARY: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/recv.so"));
-/// The start of the file, in the order of the library: what to spend, messages, those that were
-/// timed, and what was spent after them.
+/// The numbers at the start of the file, in the order of the library: the delay, messages, timed
+/// messages, and the time spent after these.
 const NUMBERS: usize = 4;
 const PAGE_BYTES: u64 = 4096;
 
-/// A server's library. Its files lie in a folder that only rqps can write to: the server's user may
-/// write into the page, and nowhere else.
+/// A server's library. Its files are in a folder that only rqps can write to; the server's user may
+/// write to the page, and nowhere else.
 pub(crate) struct Spin {
     folder: PathBuf,
     library: PathBuf,
@@ -25,11 +25,11 @@ pub(crate) struct Spin {
     file: File,
 }
 
-/// What a library has counted since its server was started.
+/// The counts of a library since its server was started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counted {
     pub(crate) messages: u64,
-    /// Those after which nothing else took the CPU away.
+    /// Those after which nothing else took the CPU.
     pub(crate) timed: u64,
     /// Nanoseconds spent after the timed ones.
     pub(crate) spent: u64,
@@ -51,13 +51,13 @@ impl Counted {
 }
 
 impl Spin {
-    /// Puts the library beside a data directory, for whoever that belongs to.
+    /// Puts the library beside a data directory, for the owner of that directory.
     pub(crate) fn install(data: &Path) -> io::Result<Spin> {
         let owner = data.symlink_metadata()?;
         let folder = data.with_added_extension("delay");
         match fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-            // What was left of an rqps that was killed.
+            // Files of a killed rqps are removed.
             _ => DirBuilder::new().mode(0o711).create(&folder)?,
         }
         fs::set_permissions(&folder, Permissions::from_mode(0o711))?;
@@ -77,17 +77,17 @@ impl Spin {
         Ok(Spin { folder, library, page, file })
     }
 
-    /// The file by which the server is told.
+    /// The file that sets the delay.
     pub(crate) fn page(&self) -> &Path {
         &self.page
     }
 
-    /// What a server has to be started with.
+    /// The environment for the start of a server.
     pub(crate) fn environment(&self) -> Vec<(&'static str, OsString)> {
         vec![("LD_PRELOAD", self.library.clone().into()), ("RQPS_DELAY", self.page.clone().into())]
     }
 
-    /// To be spent after each message from now on.
+    /// Sets the delay after each message from now on.
     pub(crate) fn set(&self, nanos: u64) -> io::Result<()> {
         self.file.write_all_at(&nanos.to_ne_bytes(), 0)
     }
@@ -155,7 +155,7 @@ mod tests {
             let ended = receiver.envs(spin.environment()).output().unwrap();
             assert!(ended.status.success(), "{ended:?}");
             let seen = spin.counted().unwrap().since(before);
-            assert_eq!(seen.messages, 2, "what was looked at, failed or empty is no message");
+            assert_eq!(seen.messages, 2, "peeks, failures and empty reads are no messages");
             assert!(seen.timed <= 2 && seen.spent >= nanos * seen.timed, "{seen:?}");
         }
     }

@@ -1,5 +1,5 @@
-//! A DBMS that fails where a test says so: SQLite with a script, so that a comparison takes
-//! milliseconds and what goes wrong in it goes wrong each time.
+//! A DBMS that fails when a test wants it to: SQLite with a script, so that a comparison takes
+//! milliseconds and fails in the same way each time.
 
 use std::cell::Cell;
 
@@ -12,7 +12,7 @@ use rqps_plan::{Contender, Flags};
 pub(crate) enum Fault {
     /// The server does not start.
     Absent,
-    /// It starts, and then knows no table any more: every statement of a client fails.
+    /// It starts, and then has no table any more: every statement of a client fails.
     Dead,
     /// It loses a row as soon as one is changed.
     LosesRow,

@@ -1,5 +1,5 @@
-//! What a comparison does when contenders fail, the user stops it, or enough is known: with a DBMS
-//! that follows a script.
+//! Tests a comparison when contenders fail, the user stops it, or tests are precise enough, with a
+//! DBMS that follows a script.
 
 mod fake;
 
@@ -17,16 +17,16 @@ use tempfile::TempDir;
 use fake::Fake;
 use fake::Fault::{self, Absent, Dead, LosesRow};
 
-/// As many as a test has unless it says otherwise.
+/// The rounds of a test unless it sets others.
 const ROUNDS: u32 = 3;
 
-/// The base, and another that follows a script.
+/// The baseline, and another that follows a script.
 struct World {
     folder: TempDir,
     plan: Plan,
-    /// By contender, the base's first.
+    /// By contender, the baseline's first.
     scripts: [Vec<(u32, Fault)>; 2],
-    /// The tests that need no more rounds after so many.
+    /// After this many rounds, all tests are precise enough.
     enough_after: Option<u32>,
 }
 
@@ -42,13 +42,13 @@ impl World {
             tests: vec!["point-query".to_string(), "update-index".to_string()],
             fair_writes: true,
             pause: nothing,
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         };
         let mut comparison = Comparison::new(Workload::Microbenchmark(benchmark));
         (comparison.rounds, comparison.fewest_rounds) = (ROUNDS, ROUNDS);
         comparison.slice = Span(Duration::from_millis(1));
-        comparison.head = Span(Duration::from_micros(100));
+        comparison.warm_up = Span(Duration::from_micros(100));
         comparison.guards = false;
         let contenders: Vec<Contender> =
             ["base=sqlite", "other=sqlite"].map(|it| it.parse().unwrap()).to_vec();
@@ -78,7 +78,7 @@ impl World {
         }
     }
 
-    /// Carries the plan out, or what is left of it, until `stop` says so of an event.
+    /// Carries out the plan, or the rest of it, until `stop` returns true for an event.
     fn run_until(&self, stop: impl Fn(&Event) -> bool) -> Ran {
         let home = Home::at(self.path("home")).unwrap();
         let alone = SessionLock::take(&self.path("lock")).unwrap();
@@ -125,7 +125,7 @@ fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
-/// What came of it.
+/// The result.
 struct Ran {
     outcome: Outcome,
     events: Vec<Event>,
@@ -133,7 +133,7 @@ struct Ran {
 }
 
 impl Ran {
-    /// Round and test of the passes that count, with who was driven in them.
+    /// Round and test of the records that count, with the arms that were driven.
     fn counted(&self) -> Vec<(u32, &str, Vec<&str>)> {
         let counted = self.passes.iter().filter(|pass| pass.discarded.is_none());
         let mut counted: Vec<_> = counted
@@ -167,7 +167,7 @@ fn by(driven: &[&'static str]) -> Vec<(u32, &'static str, Vec<&'static str>)> {
     (1..=ROUNDS).flat_map(of).collect()
 }
 
-const ALL: [&str; 3] = ["base", "other", "twin"];
+const ALL: [&str; 3] = ["A/A control", "base", "other"];
 
 #[test]
 fn each_round_drives_everybody_in_every_test() {
@@ -178,10 +178,10 @@ fn each_round_drives_everybody_in_every_test() {
 
 #[test]
 fn who_does_not_start_in_a_round_is_left_out_from_then_on_and_the_others_go_on() {
-    // Of the second round: its first start of that is to be loaded.
+    // In the second round: its first start in that is for the load.
     let ran = World::new(&[], &[(4, Absent)]).run();
     assert_eq!(ran.outcome, Outcome::Failed);
-    let mut expected = by(&["base", "twin"]);
+    let mut expected = by(&["A/A control", "base"]);
     expected.iter_mut().filter(|it| it.0 == 1).for_each(|it| it.2 = ALL.to_vec());
     assert_eq!(ran.counted(), expected);
     let why = "the fake did not start: the script says so";
@@ -209,7 +209,7 @@ fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
     // It was out of the whole round, and stays out of the test in which it died.
     let mut expected = by(&ALL);
     let is_without = |it: &&mut (u32, &str, Vec<&str>)| it.0 == 1 || it.1 == "point-query";
-    expected.iter_mut().filter(is_without).for_each(|it| it.2 = vec!["base", "twin"]);
+    expected.iter_mut().filter(is_without).for_each(|it| it.2 = vec!["A/A control", "base"]);
     assert_eq!(ran.counted(), expected);
     let failures = ran.failures("other", "point-query");
     let is_told = |(round, why): &(u32, &str)| *round == 1 && why.contains("no such table");
@@ -231,8 +231,8 @@ fn a_row_that_is_missing_is_a_failure_and_no_result() {
 }
 
 #[test]
-fn without_the_base_there_is_nothing_to_compare_with() {
-    // Its starts of a round are two loads, its own and its twin's, and then both.
+fn without_the_baseline_there_is_nothing_to_compare_with() {
+    // Its starts in a round are two loads, its own and that of the A/A control, and then both.
     let ran = World::new(&[(7, Absent), (8, Absent)], &[]).run();
     assert_eq!(ran.outcome, Outcome::Failed);
     assert_eq!(ran.counted(), by(&ALL)[..2]);

@@ -1,4 +1,4 @@
-//! The CPU time of a group, exact and of all that ever ran in it.
+//! The exact CPU time of a group, including processes that have ended.
 
 use std::fs::File;
 use std::io;
@@ -11,13 +11,13 @@ use super::hierarchy::Version;
 #[derive(Debug)]
 pub struct GroupCpu {
     source: Source,
-    /// The last result of [`GroupCpu::read`], which never counts down.
+    /// The last result of [`GroupCpu::read`], which never decreases.
     last: (u64, u64),
 }
 
 #[derive(Debug)]
 enum Source {
-    /// The total is exact; user and system are counted by the timer's ticks.
+    /// The total is exact; user and system are sampled by the timer's ticks.
     One {
         total: File,
         user: File,
@@ -56,12 +56,12 @@ impl GroupCpu {
         Ok(self.last)
     }
 
-    /// What was read last.
+    /// The last reading.
     pub fn last(&self) -> (u64, u64) {
         self.last
     }
 
-    /// User and system CPU together: one small read.
+    /// The sum of user and system CPU, in one small read.
     pub fn read_total(&self) -> io::Result<u64> {
         match &self.source {
             Source::One { total, .. } => number(total),
@@ -70,7 +70,7 @@ impl GroupCpu {
     }
 }
 
-/// An exact total, shared out as the ticks have it; neither share counts down.
+/// Splits an exact total by the ratio of the ticks; neither share decreases.
 fn split(total: u64, user: u64, system: u64, last: (u64, u64)) -> (u64, u64) {
     let ticks = u128::from(user) + u128::from(system);
     let by_ticks = match ticks {
@@ -112,8 +112,8 @@ mod tests {
     fn the_exact_total_is_shared_out_as_the_ticks_have_it() {
         assert_eq!(split(1_000, 3, 1, (0, 0)), (750, 250));
         assert_eq!(split(1_000, 0, 0, (0, 0)), (1_000, 0), "before the first tick");
-        // One system tick more would turn 800 us of user time into 667: it stays, and so does
-        // the sum.
+        // One more system tick would turn 800 us of user time into 667: the share stays, and so
+        // does the sum.
         assert_eq!(split(1_000, 2, 1, (800, 100)), (800, 200));
         assert_eq!(split(1_000, 3, 0, (600, 300)), (700, 300));
     }

@@ -1,12 +1,12 @@
-//! Where control groups can be made on this machine: version 1 has a hierarchy for each controller,
-//! version 2 one for all.
+//! Where control groups can be created on this machine: version 1 has a hierarchy for each
+//! controller, version 2 one for all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use procfs::MountEntry;
 
-/// What a group can do for us.
+/// What a group can control or count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Controller {
     CpuTime,
@@ -15,25 +15,25 @@ pub(super) enum Controller {
     Io,
 }
 
-/// Of control groups: a machine may have both, with the controllers dealt out to them.
+/// The version of control groups: a machine may have both, and each controller in one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
     One,
     Two,
 }
 
-/// A directory in which groups with that controller can be made.
+/// A directory in which groups with that controller can be created.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Parent {
     pub(super) controller: Controller,
     pub(super) version: Version,
     pub(super) path: PathBuf,
-    /// This process's own group, to which processes go back.
+    /// This process's own group, to which processes return.
     pub(super) home: PathBuf,
 }
 
-/// A controller, its name in version 1, and the name by which version 2 must be told to hand it
-/// on; what needs no name every group of version 2 has.
+/// A controller, its name in version 1, and the name by which version 2 delegates it; controllers
+/// without that name are in every group of version 2.
 const CONTROLLERS: [(Controller, &str, Option<&str>); 4] = [
     (Controller::CpuTime, "cpuacct", None),
     (Controller::CpuQuota, "cpu", Some("cpu")),
@@ -41,8 +41,8 @@ const CONTROLLERS: [(Controller, &str, Option<&str>); 4] = [
     (Controller::Io, "blkio", Some("io")),
 ];
 
-/// This process's own group in every hierarchy. A controller of version 1 goes before the same of
-/// version 2, for a machine has each in one of them only.
+/// This process's own group in every hierarchy. Version 1 takes precedence, since a machine has
+/// each controller in one version only.
 pub(super) fn homes() -> Vec<Parent> {
     let Ok(mounts) = procfs::mounts() else { return Vec::new() };
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -60,8 +60,8 @@ pub(super) fn homes() -> Vec<Parent> {
     CONTROLLERS.iter().filter_map(home).collect()
 }
 
-/// Where groups can be made that limit: below this process's own, so that limits set on rqps hold
-/// for its servers, too.
+/// Where groups with limits can be created: below this process's own, so that limits on rqps apply
+/// to its servers, too.
 pub(super) fn limiting() -> Vec<Parent> {
     let homes = homes();
     let two = homes.iter().find(|home| home.version == Version::Two);
@@ -78,8 +78,8 @@ pub(super) fn limiting() -> Vec<Parent> {
     homes.into_iter().filter_map(parent).collect()
 }
 
-/// Where a group can be made that counts CPU time and does nothing else: one that the scheduler
-/// knows would get as much CPU as all of the client.
+/// Where a group can be created that only counts CPU time. A group that the scheduler knows would
+/// get as much CPU as the whole client.
 pub(super) fn counting() -> Option<Parent> {
     let homes = homes();
     let of = |controller| homes.iter().find(|home: &&Parent| home.controller == controller);
@@ -94,7 +94,7 @@ pub(super) fn counting() -> Option<Parent> {
     (!scheduled).then(|| time.clone())
 }
 
-/// Where groups of ours may have been made.
+/// Where groups of rqps may have been created.
 pub(super) fn all() -> Vec<Parent> {
     let above = |home: &Parent| {
         let path = home.home.parent().filter(|_| home.version == Version::Two)?;
@@ -121,20 +121,20 @@ fn below(mount: &Path, own: &str) -> PathBuf {
     if path.is_dir() { path } else { mount.to_path_buf() }
 }
 
-/// Version 2 hands controllers on only from groups that have no processes of their own: from this
-/// process's group or the one above it. Without, groups still count CPU time.
+/// Version 2 delegates controllers only from groups without processes of their own: from this
+/// process's group or its parent. Without delegation, groups still count CPU time.
 fn handing_on(own: PathBuf) -> (PathBuf, Vec<String>) {
     let above = own.parent().filter(|path| path.join("cgroup.subtree_control").is_file());
     for path in [Some(own.as_path()), above].into_iter().flatten() {
         let control = path.join("cgroup.subtree_control");
-        // What cannot be handed on is missing from the list that is read next.
+        // A controller that cannot be delegated is missing from the list that is read next.
         let hand_on = |name: &str| drop(fs::write(&control, format!("+{name}")));
         let handed_on = || -> Vec<String> {
             let text = fs::read_to_string(&control).unwrap_or_default();
             text.split_whitespace().map(str::to_string).collect()
         };
-        // A group with processes refuses memory and would take the CPU's alone, which makes it one
-        // of threads: no process could enter a group in it (cgroup-v2.rst, Threads).
+        // A group with processes does not delegate memory. It would delegate CPU alone, and so
+        // become a threaded group, which no process could enter (cgroup-v2.rst, Threads).
         hand_on("memory");
         if handed_on().iter().any(|name| name == "memory") {
             CONTROLLERS.iter().filter_map(|(_, _, two)| *two).for_each(hand_on);

@@ -1,4 +1,4 @@
-//! What rqps itself is held to by the groups that it is in. Its servers are in them, too.
+//! Limits on rqps by the groups that it is in. Its servers are in them, too.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use super::hierarchy::{Controller, Parent, Version, homes};
 struct Limit {
     name: &'static str,
     controller: Controller,
-    /// The files of a group that have it, whose words are read one after the other.
+    /// The files of a group with its value, whose words are read in order.
     one: &'static [&'static str],
     two: &'static [&'static str],
     /// None where the group is not limited.
@@ -38,16 +38,16 @@ const LIMITS: [Limit; 2] = [
     },
 ];
 
-/// Version 1 has no word for no limit, but the most that its counter can have: 2^63 less a page.
+/// Version 1 shows no limit as the maximum of its counter: 2^63 less a page.
 const UNLIMITED: f64 = (1_u64 << 62) as f64;
 
-/// Bytes of memory that rqps and its servers may use together; none where that is not limited.
+/// Bytes of memory that rqps and all its servers may use; none if unlimited.
 pub fn memory_limit() -> Option<u64> {
     let [memory, _] = &LIMITS;
     least(memory, &homes())?.map(|bytes| bytes as u64)
 }
 
-/// The limits by name, and that there is none where there might be one.
+/// The limits by name, or `none` where a controller sets no limit.
 pub(crate) fn own_limits() -> Vec<(&'static str, String)> {
     told(&homes())
 }
@@ -60,7 +60,7 @@ fn told(homes: &[Parent]) -> Vec<(&'static str, String)> {
     LIMITS.iter().filter_map(told).collect()
 }
 
-/// Of the group and those above it; none where nobody limits, and nothing without such a
+/// The smallest limit of the group and those above it: none if unlimited, nothing without such a
 /// controller.
 fn least(limit: &Limit, homes: &[Parent]) -> Option<Option<f64>> {
     let home = homes.iter().find(|home| home.controller == limit.controller)?;
@@ -84,7 +84,7 @@ fn bytes(word: &str) -> Option<f64> {
     word.parse().ok().filter(|bytes: &f64| *bytes < UNLIMITED)
 }
 
-/// `150000 100000`: a quota and the time that it is for. Without a quota it is `max` or -1.
+/// `150000 100000`: a quota and its period. Without a quota it is `max` or -1.
 fn cpus(words: &str) -> Option<f64> {
     let (quota, period) = words.split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
@@ -95,7 +95,7 @@ fn cpus(words: &str) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// What is told where the group `job/own` and those above it have these files.
+    /// The limits where the group `job/own` and those above it have these files.
     fn told_of(version: Version, files: &[(&str, &str)]) -> Vec<(&'static str, String)> {
         let root = tempfile::tempdir().unwrap();
         let home = root.path().join("job/own");

@@ -1,8 +1,8 @@
 //! A control group for a server: its CPU time to the nanosecond, and limits of memory, CPU and IO.
 //!
-//! Both versions of control groups are used, each controller from where the machine has it. A
-//! group is named after the rqps that made it, is removed with its value, and what a killed rqps
-//! left is removed by [`Group::reap`].
+//! Both versions of control groups are used, each controller from the version that has it on this
+//! machine. A group is named after the rqps that created it and is removed on drop; [`Group::reap`]
+//! removes the groups of a killed rqps.
 
 mod cpu;
 mod hierarchy;
@@ -26,15 +26,15 @@ use hierarchy::{Controller, Parent, Version, all, counting, limiting};
 pub use limits::memory_limit;
 pub(crate) use limits::own_limits;
 
-/// Names of groups start with this, the number of the process that made them and its start.
+/// Names of groups start with this, the pid of the process that created them and its start time.
 const PREFIX: &str = "rqps";
-/// So many characters of what a group is for are in its name; a file's has room for 255 bytes.
+/// Characters of a group's purpose in its name; a file name has room for 255 bytes.
 const LONGEST_NAME: usize = 40;
-/// The file of a group that lists its processes, and to which those to be moved are written.
+/// The file of a group that lists its processes; writing a pid moves that process into it.
 const PROCESSES: &str = "cgroup.procs";
-/// The length over which a CPU quota holds, in microseconds: the kernel's default.
+/// The period of a CPU quota in microseconds: the kernel's default.
 const QUOTA_PERIOD: u64 = 100_000;
-/// How long the kernel may take to let go of processes that have ended.
+/// How long the kernel may take to release processes that have ended.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
@@ -45,7 +45,7 @@ pub enum GroupError {
     Write { path: PathBuf, value: String, source: io::Error },
     #[error("control group: cannot {what} '{}': {source}", path.display())]
     File { what: &'static str, path: PathBuf, source: io::Error },
-    #[error("'{0}' lies on no block device whose IO could be limited")]
+    #[error("'{0}' is not on a block device whose IO can be limited")]
     NoDevice(PathBuf),
 }
 
@@ -58,20 +58,20 @@ pub struct Throttle {
     pub writes_per_second: Option<u64>,
 }
 
-/// A control group in all hierarchies that it could be made in; removed when dropped.
+/// A control group in all hierarchies where it could be created; removed when dropped.
 #[derive(Debug)]
 pub struct Group {
     parts: Vec<Parent>,
 }
 
 impl Group {
-    /// Makes a group that can limit; none where rqps may not make any. `name` is for people.
+    /// Creates a group that can limit; none where rqps may not create any. `name` is informative.
     pub fn create(name: &str) -> Option<Group> {
         Group::make(name, limiting())
     }
 
-    /// Makes a group around a server that runs already, to count its CPU time and to change
-    /// nothing; none where that cannot be had.
+    /// Creates a group around a running server, to count its CPU time and change nothing; none
+    /// where that is not possible.
     pub fn around(root: u32, name: &str) -> Option<Group> {
         let group = Group::make(name, counting().into_iter().collect())?;
         group.add_tree(root).is_ok().then_some(group)
@@ -80,13 +80,13 @@ impl Group {
     fn make(name: &str, parents: Vec<Parent>) -> Option<Group> {
         static GROUPS: AtomicU32 = AtomicU32::new(0);
         let number = GROUPS.fetch_add(1, Ordering::Relaxed);
-        // A contender's name may be a path, and of any length.
+        // A contender's name may be a path of any length.
         let name: String = name.replace('/', "_").chars().take(LONGEST_NAME).collect();
         let name = format!("{PREFIX}-{}-{number}-{name}", Owner::this());
         let mut group = Group { parts: Vec::new() };
         for parent in parents {
             let path = parent.path.join(&name);
-            // A hierarchy may hold several controllers, and not each is ours to use.
+            // A hierarchy may have several controllers, and rqps may lack the right to some.
             let is_made = group.parts.iter().any(|part| part.path == path);
             if is_made || fs::create_dir(&path).is_ok() {
                 group.parts.push(Parent { path, ..parent });
@@ -95,13 +95,12 @@ impl Group {
         (!group.parts.is_empty()).then_some(group)
     }
 
-    /// Moves a process with all its threads into the group; children that it makes from then on
-    /// are in it, too.
+    /// Moves a process with all its threads into the group; its later children are in it, too.
     pub fn add(&self, pid: u32) -> Result<(), GroupError> {
         self.entrances().iter().try_for_each(|path| write(path, &pid.to_string()))
     }
 
-    /// Moves a process and all below it, also those that are born meanwhile.
+    /// Moves a process and all its descendants, including those created during the move.
     pub fn add_tree(&self, root: u32) -> Result<(), GroupError> {
         let mut moved = BTreeSet::new();
         loop {
@@ -123,12 +122,12 @@ impl Group {
     }
 
     /// The files to which a process writes "0" to enter the group: between fork and exec, so that
-    /// nothing it does is missed.
+    /// everything it does is counted.
     pub fn entrances(&self) -> Vec<PathBuf> {
         self.paths().into_iter().map(|path| path.join(PROCESSES)).collect()
     }
 
-    /// Limits memory, the page cache of the group's files included: what does not fit is read from
+    /// Limits memory, including the page cache of the group's files: what does not fit is read from
     /// the device again. The group is not swapped out.
     pub fn limit_memory(&self, bytes: u64) -> Result<(), GroupError> {
         let (path, version) = self.need(Controller::Memory, "memory")?;
@@ -142,12 +141,12 @@ impl Group {
         if swap.is_file() { write(&swap, &swap_value.to_string()) } else { Ok(()) }
     }
 
-    /// The version whose hierarchy has the group's limit of memory.
+    /// The version whose hierarchy has the group's memory limit.
     pub fn memory_version(&self) -> Result<GroupVersion, GroupError> {
         Ok(self.need(Controller::Memory, "memory")?.1)
     }
 
-    /// How many processes of the group the kernel has killed because of its limit.
+    /// How many processes of the group the kernel has killed because of the memory limit.
     pub fn memory_kills(&self) -> u64 {
         let Ok((path, version)) = self.need(Controller::Memory, "memory") else { return 0 };
         let file = match version {
@@ -159,7 +158,7 @@ impl Group {
         count.and_then(|count| count.trim().parse().ok()).unwrap_or(0)
     }
 
-    /// Limits CPU time to so many CPUs, such as 0.9 or 1.5.
+    /// Limits CPU time to a number of CPUs, such as 0.9 or 1.5.
     pub fn limit_cpu(&self, cpus: f64) -> Result<(), GroupError> {
         let (path, version) = self.need(Controller::CpuQuota, "CPU")?;
         let quota = (cpus * QUOTA_PERIOD as f64).round() as u64;
@@ -172,9 +171,8 @@ impl Group {
         }
     }
 
-    /// Limits IO on the disk that `path` lies on, which is done for whole disks alone. Version 1
-    /// holds only reads and direct writes back; writes through the page cache are done by the
-    /// kernel, outside the group.
+    /// Limits IO on the disk that `path` is on; the kernel limits whole disks only. Version 1
+    /// throttles only reads and direct writes: the kernel does buffered writes outside the group.
     pub fn throttle_io(&self, path: &Path, throttle: Throttle) -> Result<(), GroupError> {
         let (group, version) = self.need(Controller::Io, "IO")?;
         let disk = disk_number(path);
@@ -206,8 +204,7 @@ impl Group {
         GroupCpu::open(path, version).map_err(failed("open", path))
     }
 
-    /// Removes the group; its value does the same when dropped. Processes that are in it go back
-    /// to the group of this process.
+    /// Removes the group, as dropping it does. Its processes return to the group of this process.
     pub fn remove(mut self) -> Result<(), GroupError> {
         for part in std::mem::take(&mut self.parts) {
             if let Err(source) = remove(&part) {
@@ -217,15 +214,14 @@ impl Group {
         Ok(())
     }
 
-    /// Removes groups whose rqps is gone. Servers that are in them keep their group until they have
-    /// ended.
+    /// Removes groups whose rqps has ended. Servers in them keep their group until they end.
     pub fn reap() {
         for parent in all() {
             let Ok(entries) = fs::read_dir(&parent.path) else { continue };
             for path in entries.flatten().map(|entry| entry.path()) {
                 let owner = path.file_name().and_then(|name| Owner::of(name.to_str()?));
                 if owner.is_some_and(|owner| !owner.is_alive()) {
-                    // Not empty: its processes are for those to end that know them.
+                    // Not empty: ending its processes is the task of the code that knows them.
                     let _ = fs::remove_dir(&path);
                 }
             }
@@ -260,7 +256,7 @@ impl Drop for Group {
     }
 }
 
-/// The process that made a group, told from later ones with its number.
+/// The process that created a group, distinct from later ones with the same pid.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Owner {
     pid: i32,
@@ -277,7 +273,7 @@ impl Owner {
         Some(Owner { pid, started: stat.starttime })
     }
 
-    /// The owner in the name of a group of ours.
+    /// The owner in the name of a group of rqps.
     fn of(name: &str) -> Option<Owner> {
         let mut words = name.strip_prefix(PREFIX)?.strip_prefix('-')?.splitn(3, '-');
         Some(Owner { pid: words.next()?.parse().ok()?, started: words.next()?.parse().ok()? })
@@ -305,11 +301,11 @@ fn failed(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> GroupErr
     move |source| GroupError::File { what, path, source }
 }
 
-/// Removes what is left of a group in one hierarchy.
+/// Removes the rest of a group in one hierarchy.
 fn remove(part: &Parent) -> io::Result<()> {
     let deadline = Instant::now() + PATIENCE;
     loop {
-        // Before the attempt: if this thread stands still after it, there is one more.
+        // Checked before the attempt: if this thread stalls afterwards, there is one more attempt.
         let now = Instant::now();
         match fs::remove_dir(&part.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -319,7 +315,8 @@ fn remove(part: &Parent) -> io::Result<()> {
                 }
                 let inside = fs::read_to_string(part.path.join(PROCESSES)).unwrap_or_default();
                 for pid in inside.lines() {
-                    // One that has ended needs no group; those that end may take a moment.
+                    // A process that has ended needs no group; one that is ending may take a
+                    // moment.
                     let _ = fs::write(part.home.join(PROCESSES), pid);
                 }
                 std::thread::sleep(Duration::from_millis(1));

@@ -1,4 +1,4 @@
-//! Against the groups of this machine; where it allows none, there is nothing to test but that.
+//! Tests with the groups of this machine; where it allows none, only that is tested.
 
 use std::fs::File;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn a_group_counts_the_cpu_of_children_that_have_ended() {
     let burn = burn(30);
     let mut script = Script::new(&format!("read go; {burn}; {burn}; echo done; read end"));
     group.add(script.pid()).unwrap();
-    // Both sides are read while the shell waits for a line and nobody else is in the group.
+    // Both are read while the shell waits for a line and nothing else is in the group.
     let await_sleep = |script: &Script| {
         while !script.is_asleep() {
             std::thread::yield_now();
@@ -101,8 +101,8 @@ fn a_cpu_limit_holds() {
     let script = Script::new("while :; do :; done");
     group.add(script.pid()).unwrap();
     let statistics = group.part(Controller::CpuQuota).unwrap().path.join("cpu.stat");
-    // How often the kernel has stopped the group because of its limit. The group's share of the
-    // time is no measure: clocks of CPU time may go on while a hypervisor runs others.
+    // How often the kernel has throttled the group. The group's share of the time does not tell:
+    // CPU clocks may continue while a hypervisor runs other machines.
     let throttled = || -> u64 {
         let text = fs::read_to_string(&statistics).unwrap();
         let count = text.lines().find_map(|line| line.strip_prefix("nr_throttled "));

@@ -1,5 +1,5 @@
-//! The sysbench microbenchmarks as data: how large the tables are, which tests run, how long and
-//! with how many clients. Which tests there are is known where they are made, in `workload`.
+//! The sysbench microbenchmarks as data: the sizes of the tables, the tests, their time and number
+//! of clients. The tests themselves are in the crate `workload`.
 
 use std::time::Duration;
 
@@ -26,26 +26,25 @@ pub struct Microbenchmark {
     pub read_time: Span,
     /// The measured time of a test that writes.
     pub write_time: Span,
-    /// The tests in the order in which they run, each by the name in the published tables or by its
-    /// short form.
+    /// The tests in the order in which they run, by their published names or short names.
     pub tests: Vec<String>,
-    /// Writes do the same work whoever is faster: deletes draw from rows that are put back, inserts
-    /// begin at the loaded size. Otherwise as published, where a faster server ends up with other
+    /// Writes do the same work for all contenders: deleted rows are put back, and inserts begin at
+    /// the loaded size. Otherwise they are as published, and a faster server ends up with other
     /// tables.
     pub fair_writes: bool,
-    /// The shortest pause after the first warm-up test and after the first block of writes, in
-    /// which the debt of the writes is paid.
+    /// The minimum pause after the first warm-up test and after the first block of writes, in which
+    /// the server is quiesced.
     pub pause: Span,
-    /// The debt of the writes is paid after every test that writes, as in the IO-bound posts.
+    /// The server is quiesced after every test that writes, as in the I/O-bound posts.
     #[serde(default)]
-    pub pay_after_each_write: bool,
-    /// The tables are compared with what was done to them.
+    pub quiesce_after_each_write: bool,
+    /// The tables are checked against what was done to them.
     pub check: bool,
 }
 
-/// Beyond what 32-bit keys can count, which the published schema has.
+/// The published schema has 32-bit keys.
 const MOST_ROWS: Count = Count(2_000_000_000);
-/// What a test is measured for at the least.
+/// The shortest measured time of a test.
 const SHORTEST: Duration = Duration::from_millis(100);
 const MOST_TABLES: u32 = 1_000;
 const MOST_CLIENTS: u32 = 10_000;
@@ -58,15 +57,15 @@ enum MicrobenchmarkError {
     TooShort(&'static str),
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, u64),
-    #[error("no tests are left to run")]
+    #[error("there are no tests to run. Name one")]
     NoTests,
-    #[error("the number of clients {0} is given twice")]
+    #[error("the number of clients {0} is given twice. Drop one")]
     ClientsTwice(u32),
 }
 
 impl Microbenchmark {
-    /// sysbench discards the first 5 seconds of tests that take minutes; of shorter ones it is a
-    /// fifth.
+    /// The warm-up: sysbench discards the first 5 seconds of tests that take minutes; for shorter
+    /// tests it is a fifth.
     pub fn warm_up(measured: Duration) -> Duration {
         (measured / 5).min(Duration::from_secs(5))
     }
@@ -79,7 +78,7 @@ impl Microbenchmark {
             ("tables", u64::from(self.tables), 1),
             ("rows", self.rows.0, 1_000),
             ("clients", u64::from(fewest_clients), 1),
-            // Clients that put back what they delete have keys of their own.
+            // Clients that put back deleted rows have keys of their own.
             ("rows", self.rows.0, u64::from(if self.fair_writes { most_clients } else { 1 })),
         ];
         for (name, value, minimum) in at_least {
@@ -156,7 +155,7 @@ impl Specification for Microbenchmark {
     fn facts(&self) -> Vec<(&'static str, String)> {
         let fair = match self.fair_writes {
             true => "the same work for all",
-            false => "as published: a faster server has other tables in the end",
+            false => "as published: a faster server ends up with other tables",
         };
         let checks = if self.check { "after the load and each step" } else { "none" };
         vec![
@@ -184,7 +183,7 @@ impl Specification for Microbenchmark {
         &self.clients
     }
 
-    /// Of whole scans one for each table.
+    /// Scans of whole runs have one for each table.
     fn clients_of(&self, class: Class, method: Method) -> u32 {
         match (class, method) {
             (Class::Scan, Method::Runs) => self.tables,
@@ -192,7 +191,7 @@ impl Specification for Microbenchmark {
         }
     }
 
-    /// Slices count what was sent.
+    /// Slices count statements.
     fn counts(&self, _test: &str, class: Class, method: Method) -> Counts {
         match (class, method) {
             (Class::Scan, Method::Runs) => Counts::RowsScanned,
@@ -200,7 +199,7 @@ impl Specification for Microbenchmark {
         }
     }
 
-    /// One of sbtest takes up to half as much again as one of the Insert Benchmark.
+    /// A row of sbtest takes up to 1.5 times as much as one of the Insert Benchmark.
     fn most_rows(&self) -> u64 {
         self.rows.0.saturating_mul(u64::from(self.tables)).saturating_mul(3) / 2
     }
@@ -218,8 +217,8 @@ impl Specification for Microbenchmark {
         self.refuse_unfit().map_err(|error| SpecificationError(error.to_string()))
     }
 
-    fn pays_after_each_write(&self) -> bool {
-        self.pay_after_each_write
+    fn quiesces_after_each_write(&self) -> bool {
+        self.quiesce_after_each_write
     }
 
     fn flags(&self, test: &str) -> Vec<(&'static str, String)> {
@@ -249,7 +248,7 @@ mod tests {
             tests: vec!["point-query".to_string()],
             fair_writes: true,
             pause: Span(Duration::from_secs(1)),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         }
     }
@@ -266,12 +265,12 @@ mod tests {
         assert_eq!(with(|plan| plan.clients.clear()), "clients must be at least 1");
         assert_eq!(
             with(|plan| plan.clients = vec![4, 4]),
-            "the number of clients 4 is given twice"
+            "the number of clients 4 is given twice. Drop one"
         );
         assert_eq!(with(|plan| plan.tables = 0), "tables must be at least 1");
         assert_eq!(with(|plan| plan.rows = Count(10)), "rows must be at least 1000");
         assert_eq!(with(|plan| plan.clients = vec![1_001]), "rows must be at least 1001");
-        assert_eq!(with(|plan| plan.tests.clear()), "no tests are left to run");
+        assert_eq!(with(|plan| plan.tests.clear()), "there are no tests to run. Name one");
     }
 
     #[test]

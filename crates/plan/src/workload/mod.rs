@@ -1,7 +1,7 @@
-//! The workloads as data, a file or folder each: what is to be run, and what can be said of it
-//! before anything runs. What they do to a server is in the crate `workload`.
+//! The workloads as data, a file or folder each: what is to be run, and what is known before it
+//! runs. What they do to a server is in the crate `workload`.
 //!
-//! A workload is added to [`workloads!`] below, under the name that stored plans have it by.
+//! A new workload is added to [`workloads!`] below, under its name in stored plans.
 
 mod insert_benchmark;
 mod microbenchmark;
@@ -23,24 +23,24 @@ pub use insert_benchmark::{
 };
 pub use microbenchmark::Microbenchmark;
 
-/// What every workload says of itself.
+/// The properties of a workload.
 pub trait Specification {
-    /// As headlines have it: `Insert Benchmark`.
+    /// Its name in headings: `Insert Benchmark`.
     fn title(&self) -> &'static str;
 
     /// The verb of the command line that runs it.
     fn verb(&self) -> &'static str;
 
-    /// What is run, to end a sentence with: `the Insert Benchmark, version p2025, with …`.
+    /// A phrase for a sentence: `the Insert Benchmark, version p2025, with …`.
     fn phrase(&self) -> String;
 
-    /// The same in as few words as a list has room for.
+    /// The same in few words, for lists.
     fn size(&self) -> String;
 
-    /// What a reader must know to repeat it, each with its name.
+    /// The parameters that a reader needs to repeat it, by name.
     fn facts(&self) -> Vec<(&'static str, String)>;
 
-    /// What explains the figures of its steps, as a sentence; empty if nothing needs to.
+    /// A sentence that explains the results of its steps, or nothing.
     fn remark(&self) -> String {
         String::new()
     }
@@ -48,8 +48,8 @@ pub trait Specification {
     /// The names of its tests or steps, in the order in which they run.
     fn tests(&self) -> Vec<String>;
 
-    /// Its steps build on each other, from an empty directory on: then they are done from the first
-    /// one on, by one server at a time. The tests of others stand alone, on tables that are there.
+    /// Whether its steps build on each other: then they run from the first one on, from an empty
+    /// directory, by one server at a time. Otherwise its tests are independent, on loaded tables.
     fn is_chain(&self) -> bool;
 
     /// The same with these tests alone; a chain has all of its steps.
@@ -58,52 +58,51 @@ pub trait Specification {
     /// Every test runs with each of these numbers of clients.
     fn clients(&self) -> &[u32];
 
-    /// How many of them a test has where it is done by this method.
+    /// The number of clients of a test, by method.
     fn clients_of(&self, _class: Class, _method: Method) -> u32 {
         self.most_clients()
     }
 
-    /// What the throughput of a test counts where it is done by this method.
+    /// What the throughput of a test counts, by method.
     fn counts(&self, _test: &str, _class: Class, _method: Method) -> Counts {
         Counts::Statements
     }
 
-    /// The rows in all tables together when they are largest, in rows of the Insert Benchmark.
+    /// The peak number of rows in all tables together, in rows of the Insert Benchmark.
     fn most_rows(&self) -> u64;
 
-    /// The most connections that clients have at a time.
+    /// The most connections of clients at a time.
     fn connections(&self) -> u64 {
         self.most_clients().into()
     }
 
-    /// Whether the data are compared with what was done to them.
+    /// Whether the data are checked against what was done to them.
     fn is_checked(&self) -> bool;
 
-    /// Whether it can be run, by these contenders.
+    /// Whether these contenders can run it.
     fn validate(&self, contenders: &[Contender]) -> Result<(), SpecificationError>;
 
-    /// The debt of the writes is paid after each test that writes, so that what it takes is told
-    /// with that test.
-    fn pays_after_each_write(&self) -> bool {
+    /// Whether the server is quiesced after each test that writes, so that the time is part of that
+    /// test.
+    fn quiesces_after_each_write(&self) -> bool {
         false
     }
 
-    /// The flags of `rqps compare`, with their values, that ask for a test of it; a chain is asked
-    /// for as a whole.
+    /// The flags and values of `rqps compare` for a test of it; a chain runs as a whole.
     fn flags(&self, test: &str) -> Vec<(&'static str, String)>;
 
-    /// The most clients that a test has.
+    /// The most clients of a test.
     fn most_clients(&self) -> u32 {
         self.clients().iter().copied().max().unwrap_or(1)
     }
 }
 
-/// Why a workload cannot be run as it was asked for.
+/// Why a workload cannot be run as asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct SpecificationError(String);
 
-/// Makes [`Workload`] of the workloads that there are.
+/// Defines [`Workload`] as one of these workloads.
 macro_rules! workloads {
     ($($name:literal => $specification:ident,)*) => {
         /// A workload that is to be run.
@@ -113,7 +112,7 @@ macro_rules! workloads {
         }
 
         impl Workload {
-            /// As stored plans name them.
+            /// Their names in stored plans.
             pub(crate) const NAMES: &[&str] = &[$($name),*];
 
             /// Reads the one of that name.

@@ -1,10 +1,10 @@
-//! What is known of a test when its cause is asked for.
+//! The evidence on a test, from which its causes are derived.
 
 use rqps_analysis::diagnosis::{
     Builds, Environment, Evidence, Planning, Plans, Verdict as Decided,
 };
 use rqps_plan::{Contender, Method};
-use rqps_stats::label::{Label, TWIN_ALPHA};
+use rqps_stats::label::{CONTROL_ALPHA, Label};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{ContenderRecord, RoundRecord, Run, SliceRecord, StatementRecord};
@@ -12,15 +12,15 @@ use rqps_store::{ContenderRecord, RoundRecord, Run, SliceRecord, StatementRecord
 use super::costs::estimate;
 use super::course;
 use super::drift::Drift;
-use super::observed::{Observed, clients_of, foreign_percent};
+use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
 use crate::model::{Alike, alike};
 
-/// What the canary is off on a quiet machine, as a log: less tells nothing.
-const CANARY_TELLS: f64 = 0.03;
-/// Of the interval of how much slower it was for one side.
-const CANARY_ALPHA: f64 = 0.05;
+/// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.
+const REFERENCE_LOOP_NOISE: f64 = 0.03;
+/// The level of the interval of how much slower it was for one arm.
+const REFERENCE_LOOP_ALPHA: f64 = 0.05;
 
 impl Pair<'_> {
     pub(crate) fn evidence(
@@ -44,7 +44,7 @@ impl Pair<'_> {
         let all_same = || verdicts.iter().all(|verdict| *verdict == Decided::NoChange);
         let unaffected = match verdicts.iter().any(|verdict| changed.contains(verdict)) {
             true => Some(false),
-            // Tests that tell nothing do not tell that either.
+            // Tests without a verdict do not show that.
             false => (!verdicts.is_empty() && all_same()).then_some(true),
         };
         evidence.iter_mut().for_each(|one| one.reads_unaffected = unaffected);
@@ -80,23 +80,24 @@ impl Pair<'_> {
             meanings: meanings.collect(),
             metrics,
             each: self.each(&passes),
-            // What the machine does in a cycle it does to everybody. Of whole runs, guards have
-            // refused those in which its speed changed, but not a base of when it had another.
+            // In a cycle the machine is the same for all arms. Guards have discarded whole runs in
+            // which its speed changed, but not a stored baseline that was measured at another
+            // speed.
             environment: Environment {
-                foreign_cpu_percent: match method {
+                other_cpu_percent: match method {
                     Method::Slices => None,
-                    Method::Runs => foreign(&passes, run),
+                    Method::Runs => other_cpu(&passes, run),
                 },
-                canary_moved: match (method, &self.drift, self.plan.guards) {
+                reference_loop_moved: match (method, &self.drift, self.plan.guards) {
                     (Method::Slices, ..) => None,
-                    (Method::Runs, Some(drift), _) => Some(drift_is_why(drift, change(verdict))),
+                    (Method::Runs, Some(drift), _) => Some(drift_is_cause(drift, change(verdict))),
                     (Method::Runs, None, true) => Some(false),
                     (Method::Runs, None, false) => {
-                        canary_moved(&passes, [self.base, self.contender], change(verdict))
+                        reference_loop_moved(&passes, [self.base, self.contender], change(verdict))
                     }
                 },
-                // One in twenty twins is off at 5 %: what spoils a test is what makes it invalid.
-                twin_moved: verdict.twin.map(|twin| twin.p < TWIN_ALPHA),
+                // One in twenty controls differs at 5 %, so the level is that of an invalid test.
+                control_moved: verdict.control.map(|control| control.p < CONTROL_ALPHA),
                 is_shared: method == Method::Slices,
             },
             family,
@@ -112,7 +113,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Statements, or rows, for an operation of a client, of base and contender, which do the same.
+    /// Statements, or rows, per operation of a client: baseline and contender do the same.
     fn each(&self, passes: &[&RoundRecord]) -> Option<f64> {
         let (statements, operations) = self.both_slices(passes).fold((0, 0), |sum, slice| {
             (sum.0 + slice.reads + slice.writes + slice.others, sum.1 + slice.operations)
@@ -126,8 +127,8 @@ impl Pair<'_> {
         slices.filter(move |slice| own.contains(&slice.arm.as_str()))
     }
 
-    /// Rows for a statement, of base and contender, which send the same. The size in a test's name
-    /// is not this: of a transaction's statements only some are about so many rows.
+    /// Rows per statement: baseline and contender send the same. The size in a test's name is
+    /// something else: only some statements of a transaction have that many rows.
     fn rows(&self, passes: &[&RoundRecord]) -> Option<f64> {
         let (rows, statements) =
             self.both_slices(passes).fold((0, 0), |(rows, statements), slice| {
@@ -136,14 +137,14 @@ impl Pair<'_> {
         (rows > 0 && statements > 0).then(|| rows as f64 / statements as f64)
     }
 
-    /// Base and contender.
+    /// Baseline and contender.
     pub(super) fn contenders(&self, run: &Run) -> Vec<Contender> {
         let is_one = |one: &&Contender| [self.base, self.contender].contains(&one.name().as_str());
         run.plan.contenders.iter().filter(is_one).cloned().collect()
     }
 
-    /// How the statements are carried out, where that differs in shape from one to the other.
-    /// Releases of different DBMSs have different words for the same.
+    /// The query plans of the statements, if their shapes differ. Different DBMSs have different
+    /// words for the same plan, so they are not compared.
     fn plans(&self, run: &Run, passes: &[&RoundRecord]) -> Option<Plans> {
         let dbms =
             |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
@@ -159,7 +160,7 @@ impl Pair<'_> {
         if base == contender {
             return Some(Plans { base: base.join("\n"), contender: contender.join("\n") });
         }
-        // Of several statements those whose plans differ.
+        // Of several statements only those with different query plans.
         let pairs = base.into_iter().zip(contender).filter(|(one, other)| one != other);
         let (base, contender): (Vec<&str>, Vec<&str>) = pairs.unzip();
         Some(Plans { base: base.join("; "), contender: contender.join("; ") })
@@ -187,8 +188,8 @@ impl Pair<'_> {
 }
 
 /// Names of settings that both have, with different values: a default that has changed from one
-/// release to the next is as much in force as what somebody has set. What only one of them knows
-/// says nothing of the other, and nor does what another DBMS calls by the same name.
+/// release to the next is as much in force as an explicit setting. A setting that only one of them
+/// has cannot be compared, nor can one of another DBMS with the same name.
 fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String> {
     if base.dbms != contender.dbms {
         return Vec::new();
@@ -199,14 +200,15 @@ fn differing(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String>
     base.settings.iter().filter(differs).map(|(name, _)| name.clone()).collect()
 }
 
-fn foreign(passes: &[&RoundRecord], run: &Run) -> Option<f64> {
+fn other_cpu(passes: &[&RoundRecord], run: &Run) -> Option<f64> {
     let cpus = |pass: &RoundRecord| run.manifest_of_round(pass.round).cpus;
-    let shares = passes.iter().filter_map(|pass| foreign_percent(pass, cpus(pass)));
+    let shares = passes.iter().filter_map(|pass| other_percent(pass, cpus(pass)));
     let shares: Vec<f64> = shares.collect();
     (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64)
 }
 
-/// What is to be explained, as a log: below 0 where the contender is slower, or as fast and dearer.
+/// The change to be explained, as a log: below 0 if the contender is slower, or if it is as fast
+/// and costs more per operation.
 fn change(verdict: &Verdict) -> f64 {
     match &verdict.label {
         Label::EfficiencyRegression { cost, .. } => {
@@ -218,7 +220,7 @@ fn change(verdict: &Verdict) -> f64 {
 }
 
 /// Of the statement that took the longest to plan after the last operation. What an earlier test
-/// left behind may be in its way from the first on, so what it takes without is the least of all
+/// left behind may slow it down from the start, so the time on a fresh table is the least of all
 /// tests.
 fn planning(all: &[RoundRecord], passes: &[&RoundRecord], name: &str) -> Option<Planning> {
     fn verb(statement: &StatementRecord) -> Option<&str> {
@@ -233,11 +235,11 @@ fn planning(all: &[RoundRecord], passes: &[&RoundRecord], name: &str) -> Option<
     Some(Planning { before, after })
 }
 
-/// Whether the fixed piece of work took longer beside the runs of the slower side, by more than its
-/// own noise and by so much that half of the change may be the machine's. That it is uneven for
-/// both sides alike is in the rounds. None of fewer than two.
-fn canary_moved(passes: &[&RoundRecord], sides: [&str; 2], change: f64) -> Option<bool> {
-    // Whole runs have a slice each, in the order of the canaries before and after them.
+/// Whether the reference loop took longer next to the runs of the slower arm, by more than its own
+/// noise and by enough that half of the change may come from the machine. Unevenness that hits both
+/// arms alike is in the rounds. None for fewer than two.
+fn reference_loop_moved(passes: &[&RoundRecord], sides: [&str; 2], change: f64) -> Option<bool> {
+    // Whole runs have a slice each, in the order of the reference loops before and after them.
     let level = |pass: &RoundRecord, name: &str| {
         let place = pass.slices.iter().position(|slice| slice.arm == name)?;
         let around = pass.reference_loop.get(2 * place..2 * place + 2)?;
@@ -246,18 +248,18 @@ fn canary_moved(passes: &[&RoundRecord], sides: [&str; 2], change: f64) -> Optio
     let [base, contender] = sides;
     let slower = |pass: &&RoundRecord| Some(level(pass, contender)? - level(pass, base)?);
     let slower: Vec<f64> = passes.iter().filter_map(slower).collect();
-    let slower = t_interval(&slower, None, CANARY_ALPHA)?;
+    let slower = t_interval(&slower, None, REFERENCE_LOOP_ALPHA)?;
     Some(slower.is_significant() && is_half(slower.value, change))
 }
 
-/// The same of the time since the base was measured.
-fn drift_is_why(drift: &Drift<'_>, change: f64) -> bool {
-    drift.is_seen() && is_half(drift.canary, change)
+/// The same for the time since the baseline was measured.
+fn drift_is_cause(drift: &Drift<'_>, change: f64) -> bool {
+    drift.is_seen() && is_half(drift.reference_loop, change)
 }
 
 /// Whether a machine that was `slower` for the contender may account for half of the change.
 fn is_half(slower: f64, change: f64) -> bool {
-    -slower * change.signum() > (change.abs() / 2.0).max(CANARY_TELLS)
+    -slower * change.signum() > (change.abs() / 2.0).max(REFERENCE_LOOP_NOISE)
 }
 
 fn decided(label: &Label) -> Decided {
@@ -280,7 +282,7 @@ mod tests {
     use super::*;
     use crate::comparison::fixture;
 
-    /// A round of whole runs, with the times of the canary before and after each.
+    /// A round of whole runs, with the times of the reference loop before and after each.
     fn round(runs: &[(&str, [u64; 2])]) -> RoundRecord {
         let slice = |name: &str| SliceRecord { arm: name.to_string(), ..SliceRecord::default() };
         RoundRecord {
@@ -291,16 +293,16 @@ mod tests {
     }
 
     fn moved(rounds: &[RoundRecord], change: f64) -> Option<bool> {
-        canary_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
+        reference_loop_moved(&rounds.iter().collect::<Vec<_>>(), ["old", "new"], change)
     }
 
-    /// 100 inserts and 100 deletes of 50 rows each, of which the inserted ones count; the twin does
-    /// something else.
+    /// 100 inserts and 100 deletes of 50 rows each, of which the inserted ones count; the A/A
+    /// control does something else.
     #[test]
     fn an_operation_has_as_many_statements_as_its_slices_say() {
-        let mut pass = round(&[("old", [1, 1]), ("new", [1, 1]), ("twin", [1, 1])]);
+        let mut pass = round(&[("old", [1, 1]), ("new", [1, 1]), ("control", [1, 1])]);
         for slice in &mut pass.slices {
-            (slice.operations, slice.reads) = (200, if slice.arm == "twin" { 7 } else { 5_000 });
+            (slice.operations, slice.reads) = (200, if slice.arm == "control" { 7 } else { 5_000 });
         }
         let plan = fixture::plan();
         assert_eq!(fixture::pair(&plan, None).each(&[&pass]), Some(25.0));
@@ -310,9 +312,9 @@ mod tests {
     #[test]
     fn a_machine_that_is_uneven_for_both_sides_alike_has_not_moved() {
         let uneven = [
-            round(&[("old", [100, 160]), ("twin", [90, 300]), ("new", [150, 100])]),
-            round(&[("new", [200, 200]), ("old", [230, 180]), ("twin", [90, 90])]),
-            round(&[("old", [101, 100]), ("new", [100, 101]), ("twin", [90, 90])]),
+            round(&[("old", [100, 160]), ("control", [90, 300]), ("new", [150, 100])]),
+            round(&[("new", [200, 200]), ("old", [230, 180]), ("control", [90, 90])]),
+            round(&[("old", [101, 100]), ("new", [100, 101]), ("control", [90, 90])]),
         ];
         assert_eq!(moved(&uneven, -0.43), Some(false));
         assert_eq!(moved(&[], -0.43), None);
@@ -320,7 +322,7 @@ mod tests {
 
     /// As on a machine whose caches are shared with neighbours.
     #[test]
-    fn a_canary_that_takes_two_to_nine_milliseconds_by_chance_tells_nothing() {
+    fn a_reference_loop_that_takes_two_to_nine_milliseconds_by_chance_means_nothing() {
         let noisy = [
             round(&[("new", [290, 924]), ("old", [482, 730])]),
             round(&[("old", [457, 572]), ("new", [299, 710])]),
@@ -333,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_is_slower_beside_the_slower_side_may_be_why() {
+    fn a_machine_that_is_slower_beside_the_slower_arm_may_be_the_cause() {
         let slower = vec![round(&[("old", [100, 100]), ("new", [120, 120])]); 3];
         assert_eq!(moved(&slower, -0.25), Some(true), "most of what was lost");
         assert_eq!(moved(&slower, -0.6), Some(false), "a third of what was lost");
@@ -353,7 +355,7 @@ mod tests {
         };
         let rows = |points: u64, sum: u64, ranges: u64| {
             let rows = points + sum + ranges;
-            let slices = vec![slice("old", rows), slice("new", rows), slice("twin", 1_000)];
+            let slices = vec![slice("old", rows), slice("new", rows), slice("control", 1_000)];
             let pass = RoundRecord {
                 slices,
                 ..RoundRecord::new(rqps_plan::Class::Point, rqps_plan::Counts::Statements)
@@ -409,11 +411,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_fast_and_dearer_is_to_be_explained_by_its_cost() {
+    fn the_same_rate_at_a_higher_cost_is_explained_by_its_cost() {
         let sample = |around: f64| {
             let rounds = [-2.0, -1.0, 0.0, 0.0, 1.0, 2.0];
             let rounds = rounds.map(|own| around + own / 1e3).into_iter();
-            Sample::Slices(rounds.map(|contender| LogRatios { contender, twin: None }).collect())
+            Sample::Slices(rounds.map(|contender| LogRatios { contender, control: None }).collect())
         };
         let mut cell = Cell::new("point-query", Kind::CachedRead, sample(0.001));
         cell.costs.push(Cost { name: "cpu/o".to_string(), sample: sample(0.05) });

@@ -1,41 +1,40 @@
-//! What a statement cost on either side, and how far apart the two are. Whole runs keep what they
-//! count as statements: of the Insert Benchmark it is a row or a query.
+//! The cost of a statement in both arms, and its change. Whole runs store what they count as
+//! statements: in the Insert Benchmark a row or a query.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_analysis::diagnosis::{Change, Cost, Estimate, Part};
 use rqps_observe::{Kind, Meaning, Metric};
-use rqps_plan::Method;
+use rqps_plan::{CONTROL, Method};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::{LogRatios, LogValues, Sample};
 use rqps_store::{RoundRecord, Run};
 
-use super::TWIN;
 use super::drift::Drift;
 use super::observed::{Quantity, clients_of, level};
 use super::pair::Pair;
 
-/// Less than this per statement is what a server does by itself, whatever it is asked: by the
-/// second and not by the statement. By the unit.
+/// Less than this per statement is background work of a server, which depends on the time and not
+/// on the statements. By unit.
 const LEAST: [(&str, f64); 2] = [("bytes", LEAST_BYTES), ("us", 0.05)];
 const LEAST_BYTES: f64 = 64.0;
 const LEAST_OF_COUNTS: f64 = 1e-3;
-/// Fewer rounds say nothing of a metric.
+/// Fewer rounds are too few for a metric.
 const FEWEST_ROUNDS: usize = 3;
 const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
-/// What a rule must know to have stood still where a DBMS counts it: what did not move is not
+/// Counters that a rule must know to be unchanged if the DBMS has them: unchanged counters are not
 /// stored.
 const STILL: [Meaning; 1] = [Meaning::RowLockWaits];
 
-/// Reads matter if they could be this much of what an operation takes longer, were each of a page
-/// and as fast as a local device can be.
+/// Reads matter if they could be this part of the added time of an operation, assuming that each
+/// reads a page at the speed of a fast local device.
 const NOTICED: f64 = 0.1;
 const FASTEST_READ_MICROS: f64 = 20.0;
 const PAGE: f64 = 4096.0;
 
 type Reader = fn(&RoundRecord, &str) -> Option<f64>;
 
-/// A value of the base and of the contender in one pass.
+/// A value of the baseline and of the contender in one round.
 type Both = (f64, f64);
 
 const PARTS: [Part; 5] =
@@ -47,8 +46,8 @@ impl Pair<'_> {
         self.cost(passes, |pass| self.time_in(pass))
     }
 
-    /// Microseconds of the server's CPU per statement, where cycles tell it: more exactly than by
-    /// user and system, which the kernel tells apart by sampling.
+    /// Microseconds of the server's CPU per statement, from the cycles: more exact than user and
+    /// system CPU, which the kernel separates by sampling.
     pub(super) fn cpu(&self, passes: &[&RoundRecord]) -> Option<Cost> {
         let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
         is_known.then(|| self.cost(passes, |pass| self.cpu_in(pass)))
@@ -86,7 +85,7 @@ impl Pair<'_> {
 
     fn time_in(&self, pass: &RoundRecord) -> Option<Both> {
         self.in_cycles(pass, Quantity::Rate, time).or_else(|| {
-            // A whole run has the time of all its clients together.
+            // A whole run has the sum of the times of all its clients.
             let clients = f64::from(clients_of(self.plan, pass));
             self.both(pass, time).map(|(base, contender)| (base * clients, contender * clients))
         })
@@ -96,7 +95,7 @@ impl Pair<'_> {
         self.in_cycles(pass, Quantity::Cpu, |pass, name| level(pass, name, Quantity::Cpu))
     }
 
-    /// User or system CPU of the server: its share, which is sampled, of the CPU that cycles tell.
+    /// User or system CPU of the server: its sampled share of the CPU from the cycles.
     fn server_in(&self, pass: &RoundRecord, metric: Metric) -> Option<Both> {
         let (base, contender) = self.both(pass, |pass, name| {
             CPU.iter().map(|metric| per_statement(pass, name, *metric)).sum()
@@ -117,15 +116,15 @@ impl Pair<'_> {
         }
     }
 
-    /// By what is read of each: the base is the mean of base and twin.
+    /// A value of both arms: that of the baseline is the mean of baseline and control.
     fn both(&self, pass: &RoundRecord, of: Reader) -> Option<Both> {
         let base = of(pass, self.base)?;
-        let base = of(pass, TWIN).map_or(base, |twin| (base + twin) / 2.0);
+        let base = of(pass, CONTROL).map_or(base, |control| (base + control) / 2.0);
         Some((base, of(pass, self.contender)?))
     }
 
-    /// The level of the base, and of the contender by the median ratio of the cycles, which is what
-    /// the verdict rests on; none of whole runs.
+    /// The level of the baseline, and that of the contender from the median ratio of the cycles,
+    /// which the verdict rests on; none for whole runs.
     fn in_cycles(&self, pass: &RoundRecord, quantity: Quantity, of: Reader) -> Option<Both> {
         if self.plan.method_of(&pass.test) != Method::Slices {
             return None;
@@ -136,11 +135,11 @@ impl Pair<'_> {
         Some((base, base * log.exp()))
     }
 
-    /// Bytes written for a statement of the contender and the twin against the base's, by round.
-    /// Nothing where it is next to nothing in all rounds; where it is in some, `LEAST_BYTES` are
+    /// Bytes written per statement of the contender and the A/A control against the baseline's, by
+    /// round. Empty if they are negligible in all rounds; if they are in some, `LEAST_BYTES` are
     /// added to all.
     pub(crate) fn written(&self, passes: &[&RoundRecord], method: Method) -> Sample {
-        let names = [self.base, self.contender, TWIN];
+        let names = [self.base, self.contender, CONTROL];
         let values = passes.iter().flat_map(|pass| names.map(|name| self.written_in(pass, name)));
         let values: Vec<f64> = values.flatten().collect();
         let is_little = |value: &f64| *value <= LEAST_BYTES;
@@ -150,7 +149,7 @@ impl Pair<'_> {
             |pass: &RoundRecord, name: &str| Some((self.written_in(pass, name)? + offset).ln());
         let values = |pass: &&RoundRecord| {
             let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
-            Some(LogValues { base, twin: log(pass, TWIN), contender })
+            Some(LogValues { base, control: log(pass, CONTROL), contender })
         };
         let rounds = passes.iter().filter(|_| !is_nothing).filter_map(values);
         match method {
@@ -159,15 +158,14 @@ impl Pair<'_> {
                 rounds
                     .map(|round| LogRatios {
                         contender: round.ratio(),
-                        twin: round.twin.map(|twin| twin - round.base),
+                        control: round.control.map(|control| control - round.base),
                     })
                     .collect(),
             ),
         }
     }
 
-    /// Of the device; where contenders take turns, and it is everybody's, of the server's own
-    /// processes.
+    /// Of the device; where arms take turns and share it, of the server's own processes.
     fn written_in(&self, pass: &RoundRecord, name: &str) -> Option<f64> {
         let device = Metric::DeviceWriteBytes;
         let of_device = per_statement(pass, name, device).filter(|_| !self.is_shared(pass, device));
@@ -181,13 +179,13 @@ impl Pair<'_> {
         self.has(passes, &flushes).then(|| self.cost(passes, |pass| self.both(pass, flushes)))
     }
 
-    /// Whether there is anything of it on either side.
+    /// Whether either arm has any of it.
     fn has(&self, passes: &[&RoundRecord], reader: &Reader) -> bool {
         let some = |pass: &RoundRecord, name| reader(pass, name).is_some_and(|value| value > 0.0);
         passes.iter().any(|pass| some(pass, self.base) || some(pass, self.contender))
     }
 
-    /// The change of every metric per statement, and of what the DBMSs count per operation.
+    /// The change of every metric per statement, and of every counter of the DBMS per operation.
     pub(super) fn metrics(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeMap<String, Change> {
         let mut changes = BTreeMap::new();
         let added = self.time(passes).change.value.abs();
@@ -202,7 +200,7 @@ impl Pair<'_> {
             };
             let of = |pass: &RoundRecord, name: &str| match metric.kind() {
                 Kind::Gauge => Some(pass.arms.get(name)?.cost.get(*metric)? as f64),
-                // Where contenders take turns, the machine's counters are nobody's.
+                // Where arms take turns, the machine's counters belong to none of them.
                 Kind::Counter if self.is_shared(pass, *metric) => None,
                 Kind::Counter => per_statement(pass, name, *metric),
             };
@@ -213,7 +211,7 @@ impl Pair<'_> {
         for name in self.engine_counters(run, passes) {
             let counted =
                 |pass: &RoundRecord, side: &str, more| per_operation(pass, side, &name, more);
-            // A counter tells one more or less.
+            // A counter is exact to one.
             let change = self.change(passes, &|pass, side| counted(pass, side, 1.0), 0.0);
             let of = |side: &str| mean(passes.iter().filter_map(|pass| counted(pass, side, 0.0)));
             let (base, contender) = (of(self.base), of(self.contender));
@@ -229,9 +227,9 @@ impl Pair<'_> {
             && in_slices.is_none()
     }
 
-    /// Names of counters that have moved on either side, or must be known to have not. Of two DBMSs
-    /// or engines only those that have on both: that nothing was counted by a name of the other's
-    /// says nothing.
+    /// Names of counters that have changed in either arm, or must be known to be unchanged. For two
+    /// DBMSs or engines only those that have changed in both: a counter that only one of them has
+    /// cannot be compared.
     fn engine_counters(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeSet<String> {
         let moved = |side: &str| -> BTreeSet<String> {
             let sides = passes.iter().filter_map(|pass| pass.arms.get(side));
@@ -259,15 +257,15 @@ impl Pair<'_> {
         names
     }
 
-    /// None in too few rounds. Of next to nothing on both sides there is no change; where one of
-    /// them is next to nothing, `least` is added to both, so that a ratio can be had.
+    /// None with too few rounds. If both values are negligible, there is no change. If one of them
+    /// is, `least` is added to both, so that there is a ratio.
     fn change(
         &self,
         passes: &[&RoundRecord],
         of: &dyn Fn(&RoundRecord, &str) -> Option<f64>,
         least: f64,
     ) -> Option<Change> {
-        let names = [self.base, self.contender, TWIN];
+        let names = [self.base, self.contender, CONTROL];
         let values = passes.iter().flat_map(|pass| names.map(|name| of(pass, name))).flatten();
         let values: Vec<f64> = values.collect();
         let is_little = |value: &f64| *value <= least;
@@ -286,7 +284,7 @@ impl Pair<'_> {
             base: level(self.base),
             contender: level(self.contender),
             log: wider(interval(&log), self.drifted()),
-            noise: interval(&ratios(self.base, TWIN)).value.abs(),
+            noise: interval(&ratios(self.base, CONTROL)).value.abs(),
         })
     }
 
@@ -299,8 +297,8 @@ impl Pair<'_> {
         Cost { base, contender, change }
     }
 
-    /// By how much, as a log, the contender may cost more or less than when the base was measured;
-    /// 0 where they were measured together.
+    /// By how much, as a log, costs may have drifted since the baseline was measured; 0 if both
+    /// were measured in turns.
     fn drifted(&self) -> f64 {
         self.drift.as_ref().map_or(0.0, Drift::size)
     }
@@ -319,30 +317,30 @@ fn time(pass: &RoundRecord, contender: &str) -> Option<f64> {
     (statements > 0).then(|| nanos as f64 / 1e3 / statements as f64)
 }
 
-/// Waits of the server for a CPU. Where all have the same CPU, its waits for the client are the
-/// client's time, which is a part of its own.
+/// Waits of the server for a CPU. If server and client share one CPU, the server's waits for the
+/// client are the client's time, which is a separate part.
 fn run_queue(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let waits = level(pass, contender, Quantity::RunQueue)?;
     let client = client(pass, contender).filter(|_| pass.cpus.len() == 1);
     Some((waits - client.unwrap_or(0.0)).max(0.0))
 }
 
-/// Of the client where it is not the server at the same time.
+/// CPU of the client, unless the DBMS is inside the client.
 fn client(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let is_embedded = pass.arms.get(contender)?.slice_cost.get(Metric::ServerCpuUser).is_some();
     if is_embedded { None } else { level(pass, contender, Quantity::Client) }
 }
 
-/// A counter of a contender's server per statement: of the measured parts of its slices where it
-/// was read at their edges, or else of the whole pass. The statements of unmeasured heads are
-/// estimated from how many an operation has. InnoDB writes pages asynchronously, which the kernel
-/// does not add to what a process has written, but counts them itself.
+/// A counter of an arm's server per statement: over the measured parts of its slices if it was read
+/// at their edges, or else over the whole round. The statements of warm-ups are estimated from the
+/// statements per operation. InnoDB writes pages asynchronously: the kernel does not count them as
+/// written by the process, but InnoDB does.
 pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric) -> Option<f64> {
-    let (mut statements, mut operations, mut heads) = (0, 0, 0);
+    let (mut statements, mut operations, mut warm_ups) = (0, 0, 0);
     for slice in pass.slices.iter().filter(|slice| slice.arm == contender) {
         statements += slice.reads + slice.writes + slice.others;
         operations += slice.operations;
-        heads += slice.warm_up_operations;
+        warm_ups += slice.warm_up_operations;
     }
     if operations == 0 {
         return None;
@@ -351,8 +349,8 @@ pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric)
         return Some(value as f64 / statements as f64);
     }
     let each = statements as f64 / operations as f64;
-    let value =
-        pass.arms.get(contender)?.cost.get(metric)? as f64 / (each * (operations + heads) as f64);
+    let all = each * (operations + warm_ups) as f64;
+    let value = pass.arms.get(contender)?.cost.get(metric)? as f64 / all;
     let of_innodb = match metric {
         Metric::ServerWriteBytes => {
             let arm = pass.arms.get(contender).filter(|arm| arm.watched > 0);
@@ -364,7 +362,7 @@ pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric)
     Some(of_innodb.map_or(value, |bytes| value.max(bytes / each)))
 }
 
-/// What a DBMS counted for an operation of all that it was watched for, and so many more in all.
+/// A counter of the DBMS per operation of the observed window, with `more` added to its total.
 fn per_operation(pass: &RoundRecord, contender: &str, counter: &str, more: f64) -> Option<f64> {
     let side = pass.arms.get(contender).filter(|side| side.watched > 0)?;
     Some((side.engine.get(counter).unwrap_or(0) as f64 + more) / side.watched as f64)
@@ -374,7 +372,7 @@ pub(super) fn estimate(of: &rqps_stats::Estimate) -> Estimate {
     Estimate::new(of.value, of.interval.low, of.interval.high)
 }
 
-/// 0 of nothing.
+/// 0 without values.
 pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (count, sum) = values.fold((0_u32, 0.0), |(count, sum), value| (count + 1, sum + value));
     sum / f64::from(count.max(1))
@@ -427,14 +425,14 @@ mod tests {
         (1..=3).map(round).collect()
     }
 
-    /// The same with what the server wrote, and the device, for a statement of the old, the new and
-    /// the twin.
+    /// The same with the bytes per statement that the server and the device wrote, for the old arm,
+    /// the new one and the A/A control.
     fn writing(own: [u64; 3], device: Option<u64>) -> Vec<RoundRecord> {
         let mut rounds = rounds();
         for pass in &mut rounds {
-            let twin = SliceRecord { arm: TWIN.to_string(), ..pass.slices[0].clone() };
-            pass.slices.push(twin);
-            for (name, bytes) in ["old", "new", TWIN].into_iter().zip(own) {
+            let control = SliceRecord { arm: CONTROL.to_string(), ..pass.slices[0].clone() };
+            pass.slices.push(control);
+            for (name, bytes) in ["old", "new", CONTROL].into_iter().zip(own) {
                 let cost = &mut pass.arms.entry(name.to_string()).or_default().cost;
                 cost.set(Metric::ServerWriteBytes, 1_000 * bytes);
                 if let Some(bytes) = device {
@@ -460,7 +458,7 @@ mod tests {
         let rounds = writing([1_000, 1_500, 1_000], Some(4_000));
         let slices = by_slices(&rounds);
         assert_eq!(slices.len(), 3);
-        assert!(is_near(slices[0].contender, 1.5) && is_near(slices[0].twin.unwrap(), 1.0));
+        assert!(is_near(slices[0].contender, 1.5) && is_near(slices[0].control.unwrap(), 1.0));
         let Sample::Runs(runs) = written(Method::Runs, &rounds) else { unreachable!() };
         assert!(is_near(runs[0].base, 4_000.0) && is_near(runs[0].contender, 4_000.0));
 
@@ -480,7 +478,7 @@ mod tests {
             side.engine.mean(|_| Some(Meaning::BytesWritten));
         }
         let written = |name: &str| per_statement(pass, name, Metric::ServerWriteBytes);
-        assert_eq!(["old", "new", TWIN].map(written), [1_000.0, 2_500.0, 1_000.0].map(Some));
+        assert_eq!(["old", "new", CONTROL].map(written), [1_000.0, 2_500.0, 1_000.0].map(Some));
     }
 
     #[test]
@@ -539,8 +537,8 @@ mod tests {
         let together = changes(&plan);
         assert!(together.iter().all(|change| change.is_above(0.0)), "{together:?}");
         // A machine that was as fast then as it is now, and one that was faster by a tenth.
-        for (canary, is_sure) in [(50_000_000, true), (45_000_000, false)] {
-            plan.base_from = Some(Box::new(fixture::stored_base(canary)));
+        for (reference_loop, is_sure) in [(50_000_000, true), (45_000_000, false)] {
+            plan.baseline_from = Some(Box::new(fixture::stored_baseline(reference_loop)));
             for (now, then) in together.iter().zip(changes(&plan)) {
                 assert_eq!((now.value, is_sure), (then.value, then.is_above(0.0)), "{then:?}");
             }

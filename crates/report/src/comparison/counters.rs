@@ -1,5 +1,4 @@
-//! What the DBMSs themselves counted for an operation on both sides, which causes are computed
-//! from.
+//! The counters of the DBMS per operation in both arms, from which causes are computed.
 
 use rqps_analysis::diagnosis::{Change, is_looked_at};
 use rqps_observe::Metric;
@@ -7,8 +6,8 @@ use rqps_observe::Metric;
 use super::{Judged, Verdicts};
 
 impl Verdicts<'_> {
-    /// By name, the counters of a test that differ beyond doubt and by the margin or more, and
-    /// those that a rule looks at. A DBMS has hundreds of others.
+    /// By name, the counters of a test that differ significantly and by at least the margin, and
+    /// those that a rule uses. A DBMS has hundreds of others.
     pub(crate) fn counters<'v>(
         &self,
         judged: &'v Judged<'_>,

@@ -1,4 +1,4 @@
-//! How whole runs went from second to second: dips, and what went on in the background meanwhile.
+//! The course of whole runs from second to second: dips, and the background activity meanwhile.
 
 use std::ops::Range;
 
@@ -13,26 +13,26 @@ use super::costs::interval;
 use super::observed::{Quantity, level};
 use super::whole::{operations, rates, sampled};
 
-/// Stalls that come so many seconds after vacuum, purge or compaction, or before, may belong to it.
+/// Stalls within this many seconds of vacuum, purge or compaction may belong to it.
 const LONGEST_LAG: usize = 10;
 /// A run of fewer seconds has no course.
 const FEWEST_SECONDS: usize = 12;
 
 const CPU: [Metric; 2] = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
 
-/// What grows by one with each checkpoint.
+/// Counters that grow by one with each checkpoint.
 const CHECKPOINTS: &[Meaning] = &[Meaning::CheckpointsTimed, Meaning::CheckpointsRequested];
-/// What grows when old row versions are removed: vacuum, and compaction.
+/// Counters that grow when vacuum or compaction removes old row versions.
 const COLLECTED: &[Meaning] =
     &[Meaning::TablesVacuumed, Meaning::CompactionBytesWritten, Meaning::CompactionBytesRead];
-/// What falls then.
+/// Gauges that fall then.
 const TO_COLLECT: &[Meaning] = &[Meaning::RowVersionsLeft];
 
-/// The dips of the slower side; none of slices, whose seconds are everybody's.
+/// The dips of the slower arm; none for slices, whose seconds all arms share.
 pub(super) fn dips(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<Dips> {
     let slower = slower(pair, passes)?;
     let series = |name: &str| -> Vec<Vec<f64>> {
-        // Without what is left of the last second, which would be a stall.
+        // Without the rest of the last second, which would be a stall.
         let of = passes.iter().map(|pass| rates(pass, name));
         of.filter(|rates| rates.len() >= FEWEST_SECONDS).collect()
     };
@@ -64,7 +64,7 @@ pub(super) fn dips(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<Dips> {
     })
 }
 
-/// CPU per operation in the last quarter of a run over that in the first, of the slower side.
+/// CPU per operation in the last quarter of a run over that in the first, for the slower arm.
 pub(super) fn growth_within(pair: &Pair<'_>, passes: &[&RoundRecord]) -> Option<f64> {
     let slower = slower(pair, passes)?;
     let growth = |side: &Measurement| {
@@ -99,7 +99,7 @@ fn slower<'a>(pair: &Pair<'a>, passes: &[&RoundRecord]) -> Option<&'a str> {
     Some(if is_slower { pair.contender } else { pair.base })
 }
 
-/// Seconds from checkpoint to checkpoint; none with fewer than two of them.
+/// Seconds from checkpoint to checkpoint; none for fewer than two of them.
 fn checkpoints(side: &Measurement) -> Option<f64> {
     let samples = &side.engine_samples;
     let has_one = |index: usize| {
@@ -112,7 +112,7 @@ fn checkpoints(side: &Measurement) -> Option<f64> {
     (times.len() > 1).then(|| (last - first) / (times.len() - 1) as f64)
 }
 
-/// In which of so many seconds old row versions were removed.
+/// Whether old row versions were removed in each second.
 fn collecting(side: &Measurement, seconds: usize) -> Vec<bool> {
     let mut seconds = vec![false; seconds];
     let mut left: Option<u64> = None;

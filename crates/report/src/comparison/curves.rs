@@ -1,7 +1,6 @@
-//! How the passes of a test went, contender by contender: the level from second to second of whole
-//! runs with what went on in the background, or from cycle to cycle where contenders took turns,
-//! and times by percentile. Of several rounds a point has their median, and the ribbon goes from
-//! the 10th to the 90th percentile.
+//! The course of the rounds of a test by arm: the level from second to second of whole runs with
+//! the background activity, or from cycle to cycle if arms took turns, and times by percentile. A
+//! point is the median of the rounds, and the ribbon spans the 10th to the 90th percentile.
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
@@ -24,11 +23,11 @@ pub(crate) struct Curves<'a> {
     test: &'a str,
     /// `second` or `cycle`.
     of: &'static str,
-    /// What the rate is of.
+    /// What the rate counts.
     title: &'static str,
     /// How many of them a point, or a cell of a lane, stands for.
     stretch: usize,
-    /// The same of the points of single rounds, of which there are fewer.
+    /// The same for single rounds, which have fewer points.
     stretch_of_rounds: usize,
     lines: Vec<Line<'a>>,
     /// Of whole runs.
@@ -54,13 +53,13 @@ struct Percentiles<'a> {
 #[derive(Serialize)]
 struct Line<'a> {
     contender: &'a str,
-    /// Per second: what all clients of whole runs did, statements of slices.
+    /// Per second: operations of all clients in whole runs, statements in slices.
     rate: Band,
-    /// The same of each round by itself, of whole runs.
+    /// The same for each round by itself, of whole runs.
     rounds: Vec<Vec<Option<f64>>>,
     /// Of whole runs, the longest service time of each second, in milliseconds.
     longest: Band,
-    /// CPUs that the server of a whole run kept busy; of slices, microseconds of its CPU per
+    /// CPUs that the server of a whole run kept busy; for slices, microseconds of its CPU per
     /// statement.
     cpu: Band,
     /// Of whole runs, MiB per second between the server and storage.
@@ -76,7 +75,7 @@ struct Band {
     high: Vec<Option<f64>>,
 }
 
-/// What a contender did in one pass, as in [`Line`].
+/// The work of an arm in one round, as in [`Line`].
 #[derive(Default)]
 struct Course {
     rate: Vec<f64>,
@@ -95,7 +94,7 @@ fn title(counts: Counts) -> &'static str {
     }
 }
 
-/// The tests of which anything is known that has a course, for contenders in this order.
+/// The tests with a known course, for arms in this order.
 pub(super) fn curves<'a>(
     tests: &[Observed<'a>],
     plan: &Comparison,
@@ -176,7 +175,7 @@ fn of_seconds(pass: &RoundRecord, contender: &str, operation: Operation) -> Opti
     })
 }
 
-/// What is counted of them.
+/// The counted work of each second.
 fn rates(seconds: &[Second], operation: Operation) -> Vec<f64> {
     let rate = |second: &Second| match operation {
         Operation::Insert | Operation::Delete => second.rows as f64,
@@ -232,8 +231,8 @@ fn in_background<'a>(
     lanes(&watched.collect::<Vec<_>>(), stretch)
 }
 
-/// At each place over the rounds, as far as all of them reach: the median of fewer is another's. Of
-/// a stretch the lowest, the mean and the highest.
+/// The band at each place over the rounds, up to the end of the shortest round: the median of fewer
+/// rounds is not comparable. For a stretch, the lowest, the mean and the highest.
 fn band<'c>(rounds: impl Iterator<Item = &'c [f64]>, stretch: usize) -> Band {
     let rounds: Vec<&[f64]> = rounds.filter(|round| !round.is_empty()).collect();
     let length = rounds.iter().map(|round| round.len()).min().unwrap_or(0);

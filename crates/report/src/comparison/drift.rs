@@ -1,61 +1,63 @@
-//! How far the machine may have moved since a base was measured that was not measured again.
+//! The possible drift of the machine since a stored baseline was measured.
 
 use std::time::Duration;
 
 use rqps_observe::Usual;
-use rqps_plan::{Comparison, StoredBase};
+use rqps_plan::{Comparison, StoredBaseline};
 use rqps_stats::Interval;
 use rqps_stats::digits::Digits;
 
 use super::observed::Observed;
 
-/// What base and contenders may differ by because they did not take turns.
+/// By how much baseline and contenders may differ because they did not take turns.
 pub(crate) struct Drift<'a> {
-    pub(crate) base: &'a StoredBase,
-    /// The canary's time now against that of the base's run, as a log. Without a canary anything
-    /// may be.
-    pub(crate) canary: f64,
-    /// What the canary does not tell apart, as a log.
-    unseen: f64,
+    pub(crate) base: &'a StoredBaseline,
+    /// The time of the reference loop now against that in the baseline's run, as a log. Infinite
+    /// without a reference loop.
+    pub(crate) reference_loop: f64,
+    /// The resolution of the reference loop, as a log.
+    resolution: f64,
 }
 
 impl<'a> Drift<'a> {
-    /// None where the base was measured.
+    /// None if the baseline was measured in this run.
     pub(crate) fn of(plan: &'a Comparison, tests: &[Observed<'_>]) -> Option<Drift<'a>> {
-        let base = plan.base_from.as_deref()?;
+        let base = plan.baseline_from.as_deref()?;
         let nanos =
             tests.iter().flat_map(|test| &test.passes).flat_map(|pass| &pass.reference_loop);
         let times: Vec<Duration> = nanos.map(|nanos| Duration::from_nanos(*nanos)).collect();
         let usual = Usual::of(&times);
-        let canary = usual.map_or(f64::INFINITY, |usual| {
-            (usual.median.as_secs_f64() / Duration::from_nanos(base.canary).as_secs_f64()).ln()
+        let reference_loop = usual.map_or(f64::INFINITY, |usual| {
+            (usual.median.as_secs_f64() / Duration::from_nanos(base.reference_loop).as_secs_f64())
+                .ln()
         });
-        let unseen = usual.map_or(f64::INFINITY, |usual| (usual.most_percent / 100.0).ln_1p());
-        Some(Drift { base, canary, unseen })
+        let resolution = usual.map_or(f64::INFINITY, |usual| (usual.most_percent / 100.0).ln_1p());
+        Some(Drift { base, reference_loop, resolution })
     }
 
-    /// What every interval is wider by to either side.
+    /// By how much every interval is wider on either side.
     pub(crate) fn size(&self) -> f64 {
-        self.canary.abs() + self.unseen
+        self.reference_loop.abs() + self.resolution
     }
 
-    /// Whether the canary says that the machine is another one.
+    /// Whether the speed of the machine has changed, according to the reference loop.
     pub(crate) fn is_seen(&self) -> bool {
-        self.canary.abs() > self.unseen
+        self.reference_loop.abs() > self.resolution
     }
 
-    /// What a reader must know of it.
+    /// The remark on a stored baseline.
     pub(crate) fn remark(&self) -> String {
-        let StoredBase { path, created, .. } = self.base;
-        let digits = Digits::of(Interval::around(self.canary, self.unseen));
+        let StoredBaseline { path, created, .. } = self.base;
+        let digits = Digits::of(Interval::around(self.reference_loop, self.resolution));
         format!(
-            "The base was not measured: its runs are those of '{}', begun {created}, and were not interleaved \
-             with the contenders'. The canary takes {} of its time then, and does not tell {} apart: every \
-             interval is wider by both to either side, and no more rounds make it narrower. It sees the CPU \
-             and the memory; what disk, kernel or history of the data have changed it does not see.",
+            "The baseline was not measured in this run: its rounds are those of '{}', begun \
+             {created}, and did not alternate with the contenders'. The time of the reference loop \
+             has changed by {} since then, and its resolution is {}: every interval is wider by both \
+             on either side, and more rounds do not narrow it. The loop measures CPU and memory, not \
+             changes of the disk, the kernel or the history of the data.",
             path.display(),
-            digits.percent(self.canary),
-            digits.size(self.unseen),
+            digits.percent(self.reference_loop),
+            digits.size(self.resolution),
         )
     }
 }
@@ -76,13 +78,13 @@ mod tests {
         };
         let passes = [pass];
         let tests = observed::tests(&passes);
-        assert!(Drift::of(&plan, &tests).is_none(), "the base took part");
-        plan.base_from = Some(Box::new(fixture::stored_base(50_000_000)));
+        assert!(Drift::of(&plan, &tests).is_none(), "the baseline was measured");
+        plan.baseline_from = Some(Box::new(fixture::stored_baseline(50_000_000)));
         Drift::of(&plan, &tests).unwrap().size()
     }
 
     #[test]
-    fn drift_is_what_the_canary_saw_and_what_it_cannot_see() {
+    fn drift_is_the_change_of_the_reference_loop_and_its_resolution() {
         let least = 1.03_f64.ln();
         assert!((drift(&[50_000_000; 4]) - least).abs() < 1e-6);
         assert!((drift(&[55_000_000; 4]) - least - 1.1_f64.ln()).abs() < 1e-6);

@@ -1,4 +1,4 @@
-//! What verdicts and findings rest on, for programs.
+//! The evidence of verdicts and findings, for programs.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,9 @@ use crate::model::number::short;
 /// Microseconds of an operation.
 #[derive(Serialize)]
 pub(super) struct TimeBudget {
-    base: f64,
+    baseline: f64,
     contender: f64,
-    /// Contender minus base, with its interval; null where there is none.
+    /// Contender minus baseline, with its interval; null if there is none.
     change: f64,
     low: Option<f64>,
     high: Option<f64>,
@@ -25,35 +25,35 @@ pub(super) struct TimeBudget {
 
 #[derive(Serialize)]
 struct Part {
-    /// Null: what no part accounts for.
+    /// Null for the rest that no part accounts for.
     name: Option<&'static str>,
-    /// Contender minus base.
+    /// Contender minus baseline.
     change: f64,
     low: Option<f64>,
     high: Option<f64>,
-    /// The interval of the change leaves out zero.
+    /// The interval of the change excludes zero.
     is_sure: bool,
 }
 
 /// A percentile of service times.
 #[derive(Serialize)]
 pub(super) struct Time {
-    base_ns: f64,
+    baseline_ns: f64,
     contender_ns: f64,
     ratio: Option<Ratio>,
 }
 
-/// Something of an operation, on both sides.
+/// A metric per operation in both arms.
 #[derive(Serialize)]
 pub(super) struct Changed {
-    base: Option<f64>,
+    baseline: Option<f64>,
     contender: Option<f64>,
     ratio: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// How far the twin is from the base, as a share.
-    twin: Option<f64>,
-    /// The interval leaves out 1, and it is more than that.
+    /// How far the A/A control is from the baseline, as a share.
+    control: Option<f64>,
+    /// The interval excludes 1, and the change is larger than that.
     is_sure: bool,
 }
 
@@ -66,7 +66,7 @@ pub(super) struct Finding {
     tests: Vec<String>,
     share: Option<f64>,
     numbers: Vec<Number>,
-    /// What would contradict it, and whether it was looked at.
+    /// What would contradict it, and whether that was checked.
     contradicted_by: Vec<(&'static str, bool)>,
     next: String,
 }
@@ -91,7 +91,7 @@ pub(super) fn time_budget(evidence: &Evidence) -> TimeBudget {
         Part { name, change: bar.change, low, high, is_sure: bar.is_sure }
     });
     TimeBudget {
-        base: time.base,
+        baseline: time.base,
         contender: time.contender,
         change: time.change.value,
         low,
@@ -101,15 +101,15 @@ pub(super) fn time_budget(evidence: &Evidence) -> TimeBudget {
     }
 }
 
-/// By percentile; nothing of slices.
+/// By percentile; empty for slices.
 pub(super) fn times(
     verdicts: &Verdicts<'_>,
     judged: &Judged<'_>,
     index: usize,
 ) -> BTreeMap<String, Time> {
     let times = verdicts.times(judged, index).into_iter().map(|time| {
-        let (base_ns, contender_ns) = (time.base, time.contender);
-        (time.name.to_string(), Time { base_ns, contender_ns, ratio: ratio(time.ratio) })
+        let (baseline_ns, contender_ns) = (time.base, time.contender);
+        (time.name.to_string(), Time { baseline_ns, contender_ns, ratio: ratio(time.ratio) })
     });
     times.collect()
 }
@@ -120,7 +120,7 @@ pub(super) fn metrics(evidence: &Evidence) -> BTreeMap<String, Changed> {
     known.map(|(name, change)| (name.clone(), changed(change))).collect()
 }
 
-/// By the names that the DBMS has for them.
+/// By the DBMS's names.
 pub(super) fn counters(
     verdicts: &Verdicts<'_>,
     judged: &Judged<'_>,
@@ -134,12 +134,12 @@ fn changed(change: &Change) -> Changed {
     let ratio = |log: f64| short(log.exp());
     let (low, high) = change.log.ends().unzip();
     Changed {
-        base: short(change.base),
+        baseline: short(change.base),
         contender: short(change.contender),
         ratio: ratio(change.log.value),
         low: low.and_then(ratio),
         high: high.and_then(ratio),
-        twin: short(change.noise.exp_m1()),
+        control: short(change.noise.exp_m1()),
         is_sure: change.is_sure(),
     }
 }

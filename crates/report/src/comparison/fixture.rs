@@ -1,6 +1,6 @@
-//! What tests of this part have in common: a comparison of `new` with `old`.
+//! Shared by the tests of this module: a comparison of `new` with `old`.
 
-use rqps_plan::{Comparison, Design, InsertBenchmark, Plan, Profile, StoredBase, Workload};
+use rqps_plan::{Comparison, Design, InsertBenchmark, Plan, Profile, StoredBaseline, Workload};
 use rqps_store::{Manifest, Run};
 
 use super::drift::Drift;
@@ -34,13 +34,13 @@ pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
     }
 }
 
-/// A base of an earlier run, whose canary took so many nanoseconds.
-pub(super) fn stored_base(canary: u64) -> StoredBase {
-    StoredBase {
+/// A baseline of an earlier run, with the time of its reference loop in nanoseconds.
+pub(super) fn stored_baseline(reference_loop: u64) -> StoredBaseline {
+    StoredBaseline {
         path: "out/base".into(),
         run: "1".to_string(),
         created: "2026-11-22T06:00:00Z".to_string(),
-        canary,
-        canary_rounds: 60,
+        reference_loop,
+        reference_loop_rounds: 60,
     }
 }

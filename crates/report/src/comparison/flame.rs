@@ -1,4 +1,4 @@
-//! Flame graphs of profiles: of both sides, and of what is between them.
+//! Flame graphs of profiles: of both arms, and of their difference.
 
 use std::collections::BTreeMap;
 use std::str::FromStr;
@@ -16,9 +16,9 @@ pub(crate) struct Flame {
 /// Percent of the width below which a function is not drawn.
 const LEAST_WIDTH: f64 = 0.1;
 
-/// Base, contender, and the difference both ways: as wide as the contender, where what is gone
-/// cannot be seen, and as wide as the base, where what is new cannot. Then where all stacks begin,
-/// if they have that in common.
+/// Baseline, contender, and the difference both ways: as wide as the contender, which hides removed
+/// functions, and as wide as the baseline, which hides new ones. Then the function in which all
+/// stacks begin, if there is one.
 pub(crate) fn flames(profiled: &Profiled) -> (Vec<Flame>, Option<String>) {
     let stacks = profiled.stacks();
     let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
@@ -49,7 +49,7 @@ fn alone(stacks: &BTreeMap<String, f64>) -> Vec<String> {
     lines.map(|(stack, micros)| format!("{stack} {}", nanos(*micros))).collect()
 }
 
-/// Every stack of either side, with the first's time and the second's, whose is the width.
+/// Every stack of either arm, with the time of the first and of the second, which is the width.
 fn beside(first: &BTreeMap<String, f64>, second: &BTreeMap<String, f64>) -> Vec<String> {
     let mut both: BTreeMap<&str, [u64; 2]> = BTreeMap::new();
     for (place, stacks) in [first, second].into_iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Where a comparison stands before its end.
+//! The state of a comparison before its end.
 
 use rqps_plan::Cache;
 use rqps_stats::digits::Digits;
@@ -13,31 +13,31 @@ use super::pair::Pair;
 
 #[derive(Clone, Debug, Default)]
 pub struct Interim {
-    /// The tests that need no more rounds: the interval of every contender is narrow enough. What
-    /// the estimates are does not matter: stopping on them would find what is not there.
+    /// The tests that need no more rounds: the interval of every contender is precise enough. The
+    /// estimates themselves do not matter: stopping on them would produce false findings.
     pub settled: Vec<String>,
     /// The tests that need no fresh rounds: those that the screen did not flag, and those whose
-    /// interval from fresh rounds is narrow enough.
+    /// interval from fresh rounds is precise enough.
     pub confirmed: Vec<String>,
     /// The estimate of every test with its interval.
     pub standing: Vec<Standing>,
-    /// Each test that has become slower, faster or dearer, with the contender that it has in, and
-    /// how far from no change.
+    /// Each test that has changed its rate or its cost per operation, with the contender and the
+    /// size of the change.
     pub changed: Vec<(String, String, f64)>,
 }
 
-/// Where a contender stands in a test.
+/// The state of a contender in a test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     pub contender: String,
     pub test: String,
     /// For people: the estimate with its interval.
     pub text: String,
-    /// In all, until the interval is narrow enough; none as long as there is none.
+    /// The total until the interval is precise enough; none without an interval.
     pub rounds_needed: Option<u32>,
 }
 
-/// How far from no change a test is; none without a verdict that it has changed.
+/// The size of the change of a test; none without a verdict that it has changed.
 fn changed(verdict: &Verdict) -> Option<f64> {
     match &verdict.label {
         Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. } => None,
@@ -49,7 +49,7 @@ fn changed(verdict: &Verdict) -> Option<f64> {
     }
 }
 
-/// Judges the passes so far.
+/// Judges the measurements so far.
 pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
     let Some(comparison) = plan.comparison() else { return Interim::default() };
     let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
@@ -94,7 +94,7 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
             };
             let state = match (is_fresh, narrow[index]) {
                 (true, _) => ", fresh rounds",
-                (false, true) => ", settled",
+                (false, true) => ", precise enough",
                 (false, false) => "",
             };
             let name = tests[index].name;

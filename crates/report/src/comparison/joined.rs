@@ -1,4 +1,4 @@
-//! What a reader must know of a comparison whose rounds are of several runs.
+//! Remarks on a comparison with the rounds of several merged runs.
 
 use std::collections::BTreeSet;
 
@@ -9,14 +9,14 @@ use rqps_store::Part;
 use super::{Judged, Verdicts};
 use crate::model::{not_comparable, same_machine};
 
-/// Runs that differ by more than this have something of their own.
+/// The level at which runs differ from each other.
 const ALPHA: f64 = 0.05;
-/// What is told as a share of all CPUs.
+/// Metrics that are shown as a share of all CPUs.
 const OF_HOST: [Metric; 2] = [Metric::HostCpuBusy, Metric::HostCpuSteal];
 
 impl Verdicts<'_> {
-    /// Which rounds are of which run, how far apart the runs are, and what the intervals are about.
-    /// Nothing of a single run.
+    /// The rounds of each run, the difference between the runs, and the scope of the intervals.
+    /// Empty for a single run.
     pub(super) fn joined(&self) -> Vec<String> {
         let parts = &self.run.parts;
         if parts.is_empty() {
@@ -30,15 +30,15 @@ impl Verdicts<'_> {
         told.push(format!("The rounds are of {} runs: {}.", parts.len(), rounds.join("; ")));
         if !same_machine(self.run) {
             told.push(
-                "The machines were not the same, or not set the same: intervals are over these machines \
-                 together, and say nothing of another."
+                "The machines, or their settings, differ: intervals hold for these machines, pooled, \
+                 and not for others."
                     .to_string(),
             );
         }
         if self.run.differences.iter().all(|difference| difference.what != "seed") {
             told.push(
-                "All have one seed, so that each had the same data and orders again: what an order favours \
-                 it favours in every run."
+                "All runs have one seed, and so the same data and orders: an effect of the order is \
+                 the same in every run."
                     .to_string(),
             );
         }
@@ -46,8 +46,7 @@ impl Verdicts<'_> {
         told
     }
 
-    /// In which tests the runs say something different, by more than their rounds do among each
-    /// other.
+    /// The tests in which the runs differ by more than their rounds.
     fn disagreement(&self) -> Option<String> {
         let (mut tests, mut differing) = (0, Vec::new());
         for judged in &self.judged {
@@ -62,10 +61,7 @@ impl Verdicts<'_> {
         let count = differing.len();
         let which = match count {
             0 => String::new(),
-            _ => format!(
-                ": {}. What is said of these is about the runs together",
-                differing.join(", ")
-            ),
+            _ => format!(": {}. Their results hold for the merged runs only", differing.join(", ")),
         };
         (tests > 0).then(|| {
             format!(
@@ -85,8 +81,8 @@ impl Verdicts<'_> {
         self.run.parts.iter().map(of).collect()
     }
 
-    /// A cost over all rounds, without what is a share of all CPUs where machines have different
-    /// numbers of them: there is no such number then.
+    /// A cost over all rounds. If machines have different numbers of CPUs, it has no shares of all
+    /// CPUs.
     pub(super) fn of_one_machine(&self, cost: Reading) -> Reading {
         let cpus: BTreeSet<u32> = self.run.parts.iter().map(|part| part.manifest.cpus).collect();
         match cpus.len() {
@@ -118,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rounds_in_a_row_are_told_by_the_first_and_the_last() {
+    fn consecutive_rounds_are_a_range() {
         assert_eq!(spans(&BTreeSet::from([1, 2, 3, 5, 7, 8])), "1 to 3, 5, 7 to 8");
         assert_eq!(spans(&BTreeSet::new()), "none");
     }

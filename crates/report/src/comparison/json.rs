@@ -1,9 +1,9 @@
-//! The verdicts for programs, every round among them.
+//! The verdicts for programs, with every round.
 
 use std::collections::BTreeMap;
 
 use rqps_observe::Metric;
-use rqps_plan::Method;
+use rqps_plan::{CONTROL, Method};
 use rqps_stats::Estimate;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
@@ -14,53 +14,52 @@ use super::costs::per_statement;
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::observed::{Observed, Quantity, background, idle, level, refusal};
 use super::profile_json::{self, Profile};
-use super::{Judged, TWIN, Verdicts, label, steadiness};
+use super::{Judged, Verdicts, label, steadiness};
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
-    /// Of tests that do not say otherwise.
+    /// Of tests without a method of their own.
     method: &'static str,
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
-    base: String,
-    /// Where the base's rounds are from if it was not measured here; otherwise null.
-    base_from: Option<BaseFrom>,
-    /// Rounds in which not all servers were up at once, so that the base took turns with one
-    /// contender at a time.
+    baseline: String,
+    /// The earlier run with the baseline's rounds; null if the baseline was measured in this run.
+    baseline_from: Option<BaselineFrom>,
+    /// Not all servers were up at the same time: the baseline took turns with one contender at a
+    /// time.
     pairs: bool,
-    /// What reading counters at the edges of slices cost the client; null for whole runs.
+    /// The client's cost of reading counters at the edges of slices; null for whole runs.
     reading: Option<Reading>,
-    /// The most that other programs used of the CPUs while a pass that counts was measured, in
-    /// percent.
-    most_foreign_cpu: Option<f64>,
+    /// The largest CPU of other processes during a measurement that counts, in percent of all CPUs.
+    most_other_cpu: Option<f64>,
     contenders: Vec<Contender>,
     remarks: Vec<String>,
-    /// Passes that a guard refused.
-    refused: Vec<Refused>,
+    /// Measurements that a guard discarded.
+    discarded: Vec<Discarded>,
 }
 
-/// A base that was measured earlier.
+/// A baseline that was measured earlier.
 #[derive(Serialize)]
-struct BaseFrom {
-    /// The run directory, the run in it and when it was begun.
+struct BaselineFrom {
+    /// The run directory, the run in it and the start of the run.
     path: String,
     run: String,
     created: String,
-    /// The canary's time here as a ratio to that there.
-    canary: Option<f64>,
-    /// What every interval is wider by to either side, as a share.
+    /// The time of the reference loop now, as a ratio to its time in that run.
+    reference_loop: Option<f64>,
+    /// By how much every interval is wider on either side, as a share.
     drift: Option<f64>,
 }
 
 #[derive(Serialize)]
-struct Refused {
+struct Discarded {
     test: String,
     round: u32,
     attempt: u32,
     why: String,
 }
 
-/// What all tests have in common.
+/// The change that all tests share.
 #[derive(Serialize)]
 struct SuiteShift {
     ratio: Option<Ratio>,
@@ -69,34 +68,34 @@ struct SuiteShift {
 
 #[derive(Serialize)]
 struct Sent {
-    base: Vec<StatementRecord>,
+    baseline: Vec<StatementRecord>,
     contender: Vec<StatementRecord>,
 }
 
-/// What it costs to know the costs.
+/// The cost of reading the counters.
 #[derive(Serialize)]
 struct Reading {
     /// Microseconds of CPU of the client for both edges of a slice.
     us_per_slice: f64,
-    /// Of the time of a slice, beside which it is.
+    /// The same as a share of the time of a slice, which does not include it.
     share: f64,
 }
 
 #[derive(Serialize)]
 struct Contender {
     name: String,
-    /// It is the base once more, under another name: whatever is found is false.
-    is_base: bool,
-    /// Why nothing of it can be believed.
+    /// It is the same build as the baseline, under another name: any difference is noise.
+    is_baseline: bool,
+    /// Why all results of this contender are invalid.
     invalid: Option<String>,
-    /// That it or the base is no build that people run; otherwise null.
+    /// How it and the baseline were compiled, if one of them is unusual; otherwise null.
     built: Option<String>,
-    /// What was found, in a line.
+    /// The verdicts in one line.
     summary: String,
     suite_shift: Option<SuiteShift>,
     tests: Vec<Test>,
     findings: Vec<Finding>,
-    /// Of the tests that were profiled.
+    /// One for each profiled test.
     profiles: Vec<Profile>,
 }
 
@@ -105,18 +104,18 @@ struct Test {
     name: String,
     group: String,
     class: String,
-    /// What its rate counts, and what its costs are divided by.
+    /// The unit of its rate, and the operation that its costs are divided by.
     unit: &'static str,
     operation: &'static str,
-    /// `slices` or `runs`, and why that was chosen.
+    /// `slices` or `runs`, and why it was chosen.
     method: &'static str,
     method_because: String,
     /// `regression`, `small_regression`, …
     label: &'static str,
     /// The label in words, with its numbers.
     verdict: String,
-    /// Rows per second that the contender promised to insert, where it did in none of its runs, and
-    /// so many as it did; whatever the label.
+    /// The write rate that the contender reached and the required one, if it kept that in none of
+    /// its runs; whatever the label.
     missed_rate: Option<MissedRate>,
     /// The rounds that decided: `single`, `screen` or `fresh`.
     stage: &'static str,
@@ -124,47 +123,46 @@ struct Test {
     ratio: Option<Ratio>,
     /// The same with the interval of the test by itself.
     plain: Option<Ratio>,
-    /// Without what all tests have in common.
+    /// Without the suite shift.
     relative_to_suite: Option<Ratio>,
     adjusted_p: f64,
-    /// The change that would have been seen with a chance of 80 %, as a share.
+    /// The MDE, as a share.
     detectable: Option<f64>,
     rounds_needed: Option<u32>,
     noise: Option<NoiseOf>,
     /// In its unit, over all rounds.
-    base_rate: Option<f64>,
+    baseline_rate: Option<f64>,
     rate: Option<f64>,
-    /// The base's second part against its first.
-    twin: Option<Ratio>,
-    /// Whole runs that did not go on at one level, of everybody who had any, the twin among them.
+    /// The A/A control against the baseline.
+    control: Option<Ratio>,
+    /// Whole runs that were not at one level, for each arm with such runs.
     unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
     /// Of whole runs, service times of the operation that the rate counts, by percentile.
     times: BTreeMap<String, Time>,
-    /// What the operating system counted for an operation.
+    /// Metrics of the operating system per operation.
     metrics: BTreeMap<String, Changed>,
-    /// What the DBMS counted for an operation of a client, as far as it differs or a rule looks at
-    /// it.
+    /// Counters of the DBMS per operation of a client that differ, or that a rule uses.
     counters: BTreeMap<String, Changed>,
-    /// Of the clients' time in slices, what they waited for the slowest of them, base and
+    /// Share of the clients' time in slices that they waited for the slowest of them, baseline and
     /// contender.
     idle: Option<[f64; 2]>,
-    /// CPU that the servers used while others were driven, as a share of one CPU, base and
+    /// CPU that the servers used while other arms were driven, as a share of one CPU, baseline and
     /// contender.
     background: Option<[f64; 2]>,
-    /// Rows that an operation returned or changed, base and contender.
+    /// Rows that an operation returned or changed, baseline and contender.
     rows_by_operation: Option<[f64; 2]>,
-    /// Bytes that the servers read from storage for an operation, base and contender.
+    /// Bytes per operation that the servers read from storage, baseline and contender.
     read_bytes: Option<[f64; 2]>,
     /// Bytes of the database's files before the test and after it, in the last round.
     database_bytes: Option<DatabaseBytes>,
     /// Where the time of an operation went, in microseconds.
     time_budget: TimeBudget,
-    /// What the clients sent in the last round, and how the DBMS carried it out.
+    /// What the clients sent in the last round, and how the DBMS executed it.
     statements: Sent,
     rounds: Vec<Round>,
-    /// Passes that a guard refused, with the reason.
-    refused: Vec<String>,
+    /// Why measurements were discarded.
+    discarded: Vec<String>,
 }
 
 #[derive(Serialize)]
@@ -176,27 +174,27 @@ struct MissedRate {
 #[derive(Serialize)]
 struct Unsteady {
     contender: String,
-    /// How many of its runs were not steady, and of how many that are long enough to tell.
+    /// The number of unsteady runs, and of the runs that are long enough to decide this.
     unsteady: usize,
     runs: usize,
-    /// By what they did: `warm-up`, `slow-down`, `several levels`, `trend`, `no steady state`.
+    /// By kind: `warm-up`, `slow-down`, `several levels`, `trend`, `no steady state`.
     ways: BTreeMap<&'static str, usize>,
 }
 
 /// Standard deviations of a round's log ratio.
 #[derive(Serialize)]
 struct NoiseOf {
-    /// What only more rounds make smaller.
+    /// The part that only more rounds reduce.
     between_restarts: f64,
-    /// What longer measurements make smaller as well.
+    /// The part that longer measurements reduce, too.
     within_restarts: f64,
 }
 
-/// A ratio to the base.
+/// A ratio to the baseline.
 #[derive(Serialize)]
 pub(super) struct Ratio {
     pub(super) value: f64,
-    /// Null where there is no bound.
+    /// Null if there is no bound.
     pub(super) low: Option<f64>,
     pub(super) high: Option<f64>,
     p: Option<f64>,
@@ -208,17 +206,17 @@ struct Round {
     load: u32,
     attempt: u32,
     cpus: Vec<u32>,
-    /// As of the test: whether this round was part of the screen.
+    /// The stage of this round, as for the test.
     stage: &'static str,
     /// The ratio of this round.
     ratio: Option<f64>,
-    /// In the unit of the test by contender, the twin among them.
+    /// By arm, in the unit of the test.
     rates: BTreeMap<String, f64>,
 }
 
 #[derive(Serialize)]
 struct DatabaseBytes {
-    base: [u64; 2],
+    baseline: [u64; 2],
     contender: [u64; 2],
 }
 
@@ -231,39 +229,39 @@ impl Comparison {
                 None => "benjamini_hochberg",
             },
             remarks: verdicts.remarks(),
-            refused: refused(verdicts),
-            base: verdicts.base.clone(),
-            base_from: verdicts.drift().map(|drift| BaseFrom {
+            discarded: discarded(verdicts),
+            baseline: verdicts.base.clone(),
+            baseline_from: verdicts.drift().map(|drift| BaselineFrom {
                 path: drift.base.path.display().to_string(),
                 run: drift.base.run.clone(),
                 created: drift.base.created.clone(),
-                canary: finite(drift.canary.exp()),
+                reference_loop: finite(drift.reference_loop.exp()),
                 drift: finite(drift.size().exp_m1()),
             }),
             pairs: verdicts.is_in_pairs(),
             reading: verdicts
                 .reading()
                 .map(|(us_per_slice, share)| Reading { us_per_slice, share }),
-            most_foreign_cpu: verdicts.most_foreign(),
+            most_other_cpu: verdicts.most_other(),
             contenders: verdicts.judged.iter().map(|one| contender(verdicts, one)).collect(),
         }
     }
 }
 
-fn refused(verdicts: &Verdicts<'_>) -> Vec<Refused> {
+fn discarded(verdicts: &Verdicts<'_>) -> Vec<Discarded> {
     let passes = verdicts.tests.iter().flat_map(|test| &test.passes);
-    let refused = passes.filter_map(|pass| {
+    let discarded = passes.filter_map(|pass| {
         let (test, why) = (pass.test.clone(), pass.discarded.clone()?);
-        Some(Refused { test, round: pass.round, attempt: pass.attempt, why })
+        Some(Discarded { test, round: pass.round, attempt: pass.attempt, why })
     });
-    refused.collect()
+    discarded.collect()
 }
 
 fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     let tests = verdicts.tests.iter().enumerate();
     Contender {
         name: judged.contender.clone(),
-        is_base: judged.is_base,
+        is_baseline: judged.is_base,
         invalid: judged.invalid.clone(),
         built: verdicts.built(judged),
         summary: verdicts.strip(judged),
@@ -300,7 +298,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         let own = statements.iter().find(|(of, _)| *of == name);
         own.map_or(Vec::new(), |(_, statements)| statements.to_vec())
     };
-    let names = [verdicts.base.as_str(), TWIN, judged.contender.as_str()];
+    let names = [verdicts.base.as_str(), CONTROL, judged.contender.as_str()];
     Test {
         name: observed.name.to_string(),
         group: observed.group.to_string(),
@@ -325,9 +323,9 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             between_restarts: between.sqrt(),
             within_restarts: within.sqrt(),
         }),
-        base_rate: observed.rate_beside(&verdicts.base, &judged.contender),
+        baseline_rate: observed.rate_beside(&verdicts.base, &judged.contender),
         rate: observed.rate(&judged.contender),
-        twin: verdict.twin.as_ref().and_then(ratio),
+        control: verdict.control.as_ref().and_then(ratio),
         unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict
             .costs
@@ -343,9 +341,10 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         read_bytes: read(&verdicts.base).zip(read(&judged.contender)).map(<[f64; 2]>::from),
         database_bytes: passes().last().and_then(|pass| {
             let of = |name: &str| database_bytes(pass, name);
-            Some(DatabaseBytes { base: of(&verdicts.base)?, contender: of(&judged.contender)? })
+            let (baseline, contender) = (of(&verdicts.base)?, of(&judged.contender)?);
+            Some(DatabaseBytes { baseline, contender })
         }),
-        statements: Sent { base: sent(&verdicts.base), contender: sent(&judged.contender) },
+        statements: Sent { baseline: sent(&verdicts.base), contender: sent(&judged.contender) },
         time_budget: time_budget(evidence),
         rounds: passes()
             .map(|pass| Round {
@@ -365,7 +364,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
                     .collect(),
             })
             .collect(),
-        refused: observed
+        discarded: observed
             .passes
             .iter()
             .filter_map(|pass| Some(refusal(pass)?.to_string()))
@@ -394,7 +393,7 @@ fn database_bytes(pass: &RoundRecord, name: &str) -> Option<[u64; 2]> {
     Some([before, pass.arms.get(name)?.cost.get(Metric::DatabaseBytes)?])
 }
 
-/// None without a value, as there is with too few rounds.
+/// None without a value, that is with too few rounds.
 pub(super) fn ratio(of: &Estimate) -> Option<Ratio> {
     let interval = of.interval.exp();
     Some(Ratio {

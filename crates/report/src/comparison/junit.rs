@@ -7,9 +7,9 @@ use rqps_store::Run;
 
 use super::{Judged, Verdicts, label, ratio, span};
 
-/// A suite for each contender, a case for each test. A regression of the rate or of its cost by the
-/// margin or more is a failure; what is invalid is an error; what is inconclusive is skipped; all
-/// else has passed. None if the run is no comparison.
+/// A suite for each contender, a case for each test. A regression of the rate, or of its cost, by
+/// at least the margin is a failure; an invalid test is an error; an inconclusive test is skipped;
+/// all others have passed. None if the run is no comparison.
 pub fn junit(run: &Run) -> Option<String> {
     let verdicts = Verdicts::new(run)?;
     let mut report = Report::new(format!("rqps compare {}", verdicts.base));

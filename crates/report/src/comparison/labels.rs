@@ -1,4 +1,4 @@
-//! Labels by their names, and how many tests have each.
+//! The names of labels, and how many tests have each.
 
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
@@ -15,7 +15,7 @@ struct Name {
     /// Where there is little room.
     short: &'static str,
     word: &'static str,
-    /// Of more than one test.
+    /// For more than one test.
     words: &'static str,
 }
 
@@ -29,14 +29,14 @@ const fn name(
     Name { key, class, short, word, words }
 }
 
-/// In the order in which they are worth looking at.
+/// In the order of their importance.
 const NAMES: [Name; 8] = [
     name("regression", "slower", "slower", "regression", "regressions"),
     name("small_regression", "slower", "(slower)", "small regression", "small regressions"),
     name(
         "efficiency_regression",
         "slower",
-        "dearer",
+        "costlier",
         "efficiency regression",
         "efficiency regressions",
     ),
@@ -47,7 +47,7 @@ const NAMES: [Name; 8] = [
     name("invalid", "unknown", "invalid", "invalid", "invalid"),
 ];
 
-/// Its place in the order in which labels are worth looking at.
+/// Its place in the order of importance.
 fn place(label: &Label) -> usize {
     match label {
         Label::Regression { .. } => 0,
@@ -76,24 +76,24 @@ pub(crate) fn short(label: &Label) -> &'static str {
     NAMES[place(label)].short
 }
 
-/// The same of [`Verdicts::missed`].
+/// The same for [`Verdicts::missed`].
 pub(crate) const SHORT_MISSED: &str = "SLA";
 
 impl Verdicts<'_> {
-    /// That a contender never inserted as much as it promises, whatever was judged of its queries:
-    /// `SLA missed: 89 of 100 rows/s`.
+    /// A contender that never kept its write rate, whatever the verdict on its queries: `SLA
+    /// missed: 89 of 100 rows/s`.
     pub(crate) fn missed(&self, contender: &str, index: usize) -> Option<String> {
         let (reached, wanted) = self.tests[index].missed_rate(contender)?;
         Some(format!("SLA missed: {reached:.0} of {wanted:.0} rows/s"))
     }
 
-    /// In how many tests.
+    /// The number of tests in which it missed its write rate.
     pub(crate) fn misses(&self, contender: &str) -> usize {
         (0..self.tests.len()).filter(|&index| self.missed(contender, index).is_some()).count()
     }
 
-    /// What is said of a test of a contender: that, the label, and how they were built if that is
-    /// not as people have it.
+    /// The verdict on a test of a contender in words: a missed write rate, the label, and how the
+    /// builds were compiled if that is unusual.
     pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
         let missed = self.missed(&judged.contender, index);
         let label = judged.verdicts[index].label.to_string();
@@ -101,7 +101,7 @@ impl Verdicts<'_> {
         parts.collect::<Vec<_>>().join("; ")
     }
 
-    /// That a contender or its base is no build that people run: `built -Os`.
+    /// How a contender and its baseline were compiled, if one of them is unusual: `built -Os`.
     pub(crate) fn built(&self, judged: &Judged<'_>) -> Option<String> {
         let of = |name: &str| {
             let record = self.run.contenders.iter().find(|one| one.name == name)?;
@@ -111,13 +111,13 @@ impl Verdicts<'_> {
     }
 }
 
-/// The label for so many tests.
+/// The label for a number of tests.
 pub(crate) fn word(label: &Label, tests: usize) -> &'static str {
     let name = &NAMES[place(label)];
     if tests == 1 { name.word } else { name.words }
 }
 
-/// How many tests have each label, in the order in which they are worth looking at.
+/// The number of tests with each label, in the order of importance.
 pub(crate) fn counts<'a>(
     verdicts: impl IntoIterator<Item = &'a Verdict>,
 ) -> Vec<(&'a Label, usize)> {

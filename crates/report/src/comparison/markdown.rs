@@ -1,12 +1,12 @@
-//! The verdicts for a pull request. However many tests and contenders there are, the lines are few.
+//! The verdicts for a pull request, in few lines for any number of tests and contenders.
 
 use rqps_stats::label::Label;
 
 use super::{Judged, Verdicts, change, counts, ratio, reach, span, word};
 use crate::markdown::{escape, rest};
 
-/// Contenders, rows, findings and refusals that are shown: with what stands around them they stay
-/// below sixty lines.
+/// Contenders, rows, findings and discarded measurements that are shown: with everything around
+/// them they stay below sixty lines.
 const CONTENDERS: usize = 6;
 const ROWS: usize = 14;
 const FINDINGS: usize = 7;
@@ -16,7 +16,7 @@ pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
     let mut lines = vec![String::new()];
     for judged in verdicts.judged.iter().take(CONTENDERS) {
         let doubt = judged.invalid.as_ref().map_or(String::new(), |why| {
-            format!(" **Nothing of this can be believed: {}.**", escape(why))
+            format!(" **All results of this contender are invalid: {}.**", escape(why))
         });
         let (contender, base) = (escape(&judged.contender), escape(&verdicts.base));
         let strip = escape(&verdicts.strip(judged));
@@ -64,8 +64,8 @@ fn table(verdicts: &Verdicts<'_>) -> Vec<String> {
     lines
 }
 
-/// The tests that have changed first, the largest change at the top; then those of which nothing is
-/// known, then those that have not changed.
+/// The tests that have changed first, the largest change at the top; then those without a verdict,
+/// then those that have not changed.
 fn sorted(verdicts: &Verdicts<'_>) -> Vec<usize> {
     let rank = |test: &usize| {
         let all = || verdicts.judged.iter().map(|one| &one.verdicts[*test]);
@@ -74,7 +74,7 @@ fn sorted(verdicts: &Verdicts<'_>) -> Vec<usize> {
         (first, changed.map(|verdict| verdict.estimate.value.abs()).fold(0.0, f64::max))
     };
     let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
-    // The sort is stable: what is alike stays in the order of the tests.
+    // The sort is stable: equal ones stay in the order of the tests.
     tests.sort_by(|one, other| {
         let ((first, change), (second, larger)) = (rank(one), rank(other));
         first.cmp(&second).then_with(|| larger.total_cmp(&change))
@@ -82,7 +82,7 @@ fn sorted(verdicts: &Verdicts<'_>) -> Vec<usize> {
     tests
 }
 
-/// 0 for what has changed, 1 for what is not known, 2 for what has not changed.
+/// 0 for a change, 1 for no verdict, 2 for no change.
 fn order(label: &Label) -> u8 {
     match label {
         Label::Regression { .. }
@@ -122,7 +122,7 @@ fn among_others(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> S
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
-/// What has changed stands out.
+/// A change is bold.
 fn marked(label: &Label, words: &str) -> String {
     match order(label) {
         0 => format!("**{}**", escape(words)),
@@ -130,7 +130,7 @@ fn marked(label: &Label, words: &str) -> String {
     }
 }
 
-/// How many of these tests have each label.
+/// The number of these tests with each label.
 fn counted(judged: &Judged<'_>, tests: &[usize]) -> String {
     let counted = counts(tests.iter().map(|test| &judged.verdicts[*test])).into_iter();
     let counted = counted.map(|(label, tests)| format!("{tests} {}", word(label, tests)));
@@ -161,7 +161,7 @@ fn refusals(verdicts: &Verdicts<'_>) -> Vec<String> {
     if refusals.is_empty() {
         return Vec::new();
     }
-    let title = "Measured, but refused by a guard:".to_string();
+    let title = "Discarded measurements:".to_string();
     let mut lines = vec![String::new(), title, String::new()];
     lines.extend(refusals.iter().take(REFUSALS).map(|line| format!("- {}", escape(line))));
     lines.extend(rest(refusals.len(), REFUSALS).map(|rest| format!("- {rest}")));

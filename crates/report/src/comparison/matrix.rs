@@ -1,4 +1,4 @@
-//! The rounds of a comparison as the page holds any contender against any other.
+//! The rounds of a comparison, from which the page compares any contender with any other.
 
 use rqps_observe::Metric;
 use rqps_plan::Method;
@@ -11,9 +11,9 @@ use super::costs::per_statement;
 use super::labels::class;
 use super::observed::{Observed, Quantity, level, restart};
 use super::{Judged, Verdicts};
-use crate::model::{Mark, Matrix, MatrixMeasure, MatrixRow, Refused, service_time, throughput};
+use crate::model::{Discarded, Mark, Matrix, MatrixMeasure, MatrixRow, service_time, throughput};
 
-/// A cost in one pass, for one of what the test counts.
+/// A cost per operation in one round.
 struct Cost {
     name: &'static str,
     /// Of the cost itself.
@@ -29,43 +29,43 @@ const COSTS: [Cost; 8] = [
     Cost {
         name: "cpu/o",
         unit: "us",
-        legend: "the server's CPU; of a DBMS inside the client, of both",
+        legend: "CPU of the server; for a DBMS inside the client, of both",
         value: |pass, name| level(pass, name, Quantity::Cpu),
     },
     Cost {
         name: "client cpu/o",
         unit: "us",
-        legend: "the client's CPU",
+        legend: "CPU of the client",
         value: |pass, name| level(pass, name, Quantity::Client),
     },
     Cost {
         name: "run queue/o",
         unit: "us",
-        legend: "the server's threads waited for a CPU",
+        legend: "time that the server's threads waited for a CPU",
         value: |pass, name| level(pass, name, Quantity::RunQueue),
     },
     Cost {
         name: "vol. cs/o",
         unit: "switches",
-        legend: "the server gave up a CPU because it had to wait",
+        legend: "voluntary context switches of the server: it waited",
         value: |pass, name| per_statement(pass, name, Metric::ServerVoluntarySwitches),
     },
     Cost {
         name: "invol. cs/o",
         unit: "switches",
-        legend: "the server was put off a CPU",
+        legend: "involuntary context switches of the server: it was preempted",
         value: |pass, name| per_statement(pass, name, Metric::ServerInvoluntarySwitches),
     },
     Cost {
         name: "rKB/o",
         unit: "KiB",
-        legend: "the server read from storage",
+        legend: "KiB that the server read from storage",
         value: |pass, name| Some(per_statement(pass, name, Metric::ServerReadBytes)? / KIB),
     },
     Cost {
         name: "wKB/o",
         unit: "KiB",
-        legend: "the server wrote to files",
+        legend: "KiB that the server wrote to files",
         value: |pass, name| Some(per_statement(pass, name, Metric::ServerWriteBytes)? / KIB),
     },
     Cost {
@@ -101,7 +101,7 @@ impl Verdicts<'_> {
         let shifts = self.judged.iter().map(shift);
         let shifts: Vec<Option<f64>> = [Some(0.0)].into_iter().chain(shifts).collect();
         Matrix {
-            base: Some(0),
+            baseline: Some(0),
             is_comparison: true,
             measures,
             shifts: if shifts[1..].iter().any(Option::is_some) { shifts } else { Vec::new() },
@@ -110,7 +110,7 @@ impl Verdicts<'_> {
         }
     }
 
-    /// `times` are the percentiles that are known of any test.
+    /// `times` are the percentiles that are known for any test.
     fn row(&self, index: usize, names: &[&str], costs: &[&Cost], times: &[usize]) -> MatrixRow {
         let test = &self.tests[index];
         let passes: Vec<&RoundRecord> = test.counted().collect();
@@ -124,9 +124,10 @@ impl Verdicts<'_> {
             by_round(&|pass, name| Some(test.times.within(pass, name, *which)? / NANOS_OF_MS))
         }));
         let judged = self.judged.iter().map(|judged| Some(judgement(&judged.verdicts[index])));
-        let twin = self.judged.first().and_then(|judged| judged.verdicts[index].twin.as_ref());
+        let control =
+            self.judged.first().and_then(|judged| judged.verdicts[index].control.as_ref());
         let marks = [None].into_iter().chain(judged);
-        let marks = marks.chain(self.plan.twin.then(|| twin.map(of_twin)));
+        let marks = marks.chain(self.plan.control.then(|| control.map(of_control)));
         let marks = names.iter().zip(marks).map(|(name, mark)| match self.missed(name, index) {
             Some(text) => Some(of_missed(text, mark)),
             None => mark,
@@ -140,11 +141,11 @@ impl Verdicts<'_> {
             values,
             logs: by_round(&|pass, name| self.log(pass, name)),
             marks: marks.collect(),
-            refused: refused(test),
+            discarded: discarded(test),
         }
     }
 
-    /// As it was compared: within cycles where contenders took turns.
+    /// As it was compared: within cycles if arms took turns.
     fn log(&self, pass: &RoundRecord, name: &str) -> Option<f64> {
         let base = self.base.as_str();
         match self.plan.method_of(&pass.test) {
@@ -170,7 +171,7 @@ fn judgement(verdict: &Verdict) -> Mark {
     }
 }
 
-/// Queries per second are no result where writes fell behind, whatever was judged of them.
+/// Queries per second are not a result if writes fell behind, whatever their verdict is.
 fn of_missed(text: String, judged: Option<Mark>) -> Mark {
     let nothing = Mark { class: "missed", text: String::new(), ratio: None, low: None, high: None };
     let judged = judged.filter(|mark| mark.ratio.is_some()).unwrap_or(nothing);
@@ -181,8 +182,8 @@ fn of_missed(text: String, judged: Option<Mark>) -> Mark {
     Mark { class: "missed", text, ..judged }
 }
 
-fn of_twin(estimate: &Estimate) -> Mark {
-    Mark { text: "the base again".to_string(), ..mark(estimate, "twin") }
+fn of_control(estimate: &Estimate) -> Mark {
+    Mark { text: "A/A control".to_string(), ..mark(estimate, "control") }
 }
 
 fn mark(estimate: &Estimate, class: &'static str) -> Mark {
@@ -197,11 +198,11 @@ fn mark(estimate: &Estimate, class: &'static str) -> Mark {
     }
 }
 
-fn refused(test: &Observed<'_>) -> Vec<Refused> {
-    let refused = test.passes.iter().filter_map(|pass| {
+fn discarded(test: &Observed<'_>) -> Vec<Discarded> {
+    let discarded = test.passes.iter().filter_map(|pass| {
         let why = pass.discarded.as_ref()?;
         let why = format!("round {}, attempt {}: {why}", pass.round, pass.attempt);
-        Some(Refused { round: pass.round, why })
+        Some(Discarded { round: pass.round, why })
     });
-    refused.collect()
+    discarded.collect()
 }

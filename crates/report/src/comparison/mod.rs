@@ -1,4 +1,4 @@
-//! From the passes of a comparison to verdicts, and what explains them.
+//! From the rounds of a comparison to verdicts and their causes.
 
 mod causes;
 mod costs;
@@ -34,7 +34,7 @@ mod verdict_row;
 mod whole;
 
 use rqps_analysis::diagnosis::{Evidence, Finding, explain_suite};
-use rqps_plan::{Cache, Comparison, Method};
+use rqps_plan::{CONTROL, Cache, Comparison, Method};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
@@ -60,15 +60,12 @@ pub(crate) use times::{TAIL, TIMES_NOTE};
 pub(crate) use together::{columns as posts_columns, metrics as metrics_together};
 pub(crate) use verdict_row::VerdictRow;
 
-/// What the base is called where it takes part a second time.
-const TWIN: &str = "twin";
-
 /// A comparison arranged for printing.
 pub(crate) struct Verdicts<'a> {
     pub(crate) plan: &'a Comparison,
     pub(crate) base: String,
     pub(crate) tests: Vec<Observed<'a>>,
-    /// Every contender but the base, in the order of the plan.
+    /// Every contender but the baseline, in the order of the plan.
     pub(crate) judged: Vec<Judged<'a>>,
     is_io_bound: bool,
     seed: u64,
@@ -76,14 +73,14 @@ pub(crate) struct Verdicts<'a> {
     reading: Option<(f64, f64)>,
 }
 
-/// One contender against the base.
+/// One contender against the baseline.
 pub(crate) struct Judged<'a> {
     pub(crate) contender: String,
-    /// It is the base once more, so that whatever is found is false.
+    /// It is the same build as the baseline: any difference is noise.
     pub(crate) is_base: bool,
-    /// Why nothing of it can be believed.
+    /// Why all results of this contender are invalid.
     pub(crate) invalid: Option<String>,
-    /// Rounds of runs share so much noise that they are compared within rounds.
+    /// Runs are compared within rounds, since these share most of their noise.
     is_paired: bool,
     /// By test, as in [`Verdicts::tests`].
     pub(crate) verdicts: Vec<Verdict>,
@@ -91,16 +88,16 @@ pub(crate) struct Judged<'a> {
     pub(crate) suite: Option<Suite>,
     pub(crate) evidence: Vec<Evidence>,
     pub(crate) findings: Vec<Finding>,
-    /// Of the tests that were profiled.
+    /// One for each profiled test.
     pub(crate) profiles: Vec<Profiled<'a>>,
 }
 
-/// What a comparison comes to for a program that must go on or stop.
+/// The outcome of a comparison for a program that must go on or stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Some test has become slower or dearer by its margin or more.
+    /// Some test is slower, or costs more per operation, by at least its margin.
     Regression,
-    /// No test is known to have; of some nothing is known.
+    /// No test is known to be; some tests have no verdict.
     Undecided,
     Passed,
 }
@@ -150,19 +147,19 @@ impl<'a> Verdicts<'a> {
         Some(Verdicts { plan, base, tests, judged, is_io_bound, seed, run, reading })
     }
 
-    /// The base, the contenders in the order of the plan and the twin, if there is one.
+    /// The baseline, the contenders in the order of the plan, and the A/A control if there is one.
     pub(crate) fn names(&self) -> Vec<&str> {
         let judged = self.judged.iter().map(|judged| judged.contender.as_str());
-        let twin = self.plan.twin.then_some(TWIN);
-        [self.base.as_str()].into_iter().chain(judged).chain(twin).collect()
+        let control = self.plan.control.then_some(CONTROL);
+        [self.base.as_str()].into_iter().chain(judged).chain(control).collect()
     }
 
-    /// What the rates of the tests count, and their costs are divided by.
+    /// The units of the tests' rates, and the operations that their costs are divided by.
     pub(crate) fn counted(&self) -> Counted {
         Counted::of(self.tests.iter().map(|test| (test.name, test.counts(self.plan))))
     }
 
-    /// By contender, what was sent in a test: that of the last pass that counts.
+    /// The statements of a test by contender, from the last measurement that counts.
     pub(crate) fn statements<'t>(
         &'t self,
         test: &Observed<'a>,
@@ -172,10 +169,10 @@ impl<'a> Verdicts<'a> {
             Some((*name, side.statements.as_slice()))
         };
         let names = self.names();
-        names.iter().filter(|name| **name != TWIN).filter_map(of).collect()
+        names.iter().filter(|name| **name != CONTROL).filter_map(of).collect()
     }
 
-    /// How the passes of each test went.
+    /// The course of the rounds of each test.
     pub(crate) fn curves(&self) -> Vec<Curves<'_>> {
         curves::curves(&self.tests, self.plan, &self.names())
     }
@@ -184,18 +181,18 @@ impl<'a> Verdicts<'a> {
         self.plan.uses(Method::Slices)
     }
 
-    /// Microseconds of CPU of the client that reading counters took for a slice, and their share of
-    /// its time; none of whole runs.
+    /// Microseconds of the client's CPU for reading the counters of a slice, and their share of its
+    /// time; none for whole runs.
     pub(crate) fn reading(&self) -> Option<(f64, f64)> {
         self.reading.filter(|_| self.is_sliced())
     }
 
-    /// Whether there are rounds in which not all servers were up at once.
+    /// Whether there are rounds in which not all servers were up at the same time.
     pub(crate) fn is_in_pairs(&self) -> bool {
         self.tests.iter().flat_map(|test| &test.passes).any(|pass| pass.part > 1)
     }
 
-    /// The change that does not matter in practice, as a log.
+    /// The margin of a test, as a log.
     pub(crate) fn margin(&self, test: &Observed<'_>) -> f64 {
         self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
     }
@@ -214,7 +211,7 @@ impl<'a> Verdicts<'a> {
         }
     }
 
-    /// None where the base was measured here.
+    /// None if the baseline was measured in this run.
     pub(crate) fn drift(&self) -> Option<Drift<'_>> {
         Drift::of(self.plan, &self.tests)
     }

@@ -1,6 +1,6 @@
-//! What was observed of one test in all rounds, as the estimators take it.
+//! The observations of one test in all rounds, as the estimators take them.
 
-use rqps_observe::{Metric, Reading, foreign_cpu};
+use rqps_observe::{Metric, Reading, other_cpu};
 use rqps_plan::{Class, Comparison, Counts, Group};
 use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
@@ -10,26 +10,26 @@ use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord};
 use super::times::Times;
 use crate::model::counted_operation;
 
-/// All passes of one test.
+/// All rounds of one test.
 pub(crate) struct Observed<'a> {
     pub(crate) name: &'a str,
     pub(crate) group: &'a str,
     pub(crate) class: Class,
     pub(crate) passes: Vec<&'a RoundRecord>,
-    /// Nothing before they are asked for: it takes longer than all else to read them.
+    /// Empty until they are needed: reading them takes longer than all else.
     pub(crate) times: Times<'a>,
 }
 
-/// What is held against the base's.
+/// The quantities that are compared with the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Quantity {
-    /// What the test counts, per second: [`Observed::counts`].
+    /// The rate, of what the test counts: [`Observed::counts`].
     Rate,
-    /// Microseconds of CPU of the server for one of it; of a DBMS inside the client, of both.
+    /// Microseconds of the server's CPU per operation; for a DBMS inside the client, of both.
     Cpu,
-    /// Microseconds of CPU of the client for one of it.
+    /// Microseconds of the client's CPU per operation.
     Client,
-    /// Microseconds that the server's threads waited for a CPU, for one of it.
+    /// Microseconds per operation that the server's threads waited for a CPU.
     RunQueue,
 }
 
@@ -53,13 +53,13 @@ pub(crate) fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
     tests
 }
 
-/// Whether a contender was up in a pass.
+/// Whether an arm was measured in a round.
 pub(crate) fn takes_part(pass: &RoundRecord, contender: &str) -> bool {
     slices_of(pass, contender).next().is_some()
 }
 
-/// Why a guard refused a pass. One in which a server died does not count either, and was not
-/// refused.
+/// Why a guard discarded a measurement. One in which a server died does not count either, but no
+/// guard discarded it.
 pub(crate) fn refusal(pass: &RoundRecord) -> Option<&str> {
     let why = pass.discarded.as_deref()?;
     let died = pass.arms.iter().any(|(name, side)| {
@@ -80,12 +80,12 @@ fn inserted(side: &Measurement) -> u64 {
 }
 
 impl<'a> Observed<'a> {
-    /// Of each round the pass that no guard refused.
+    /// Of each round the measurement that counts.
     pub(crate) fn counted(&self) -> impl Iterator<Item = &'a RoundRecord> + '_ {
         self.passes.iter().copied().filter(|pass| pass.discarded.is_none())
     }
 
-    /// Those of a stage. Fresh rounds are numbered on after the plan's.
+    /// Those of a stage. Fresh rounds continue the numbers of the plan's rounds.
     pub(crate) fn of_stage(
         &self,
         stage: Stage,
@@ -99,22 +99,22 @@ impl<'a> Observed<'a> {
         })
     }
 
-    /// Those in which a contender took part, whether they count or not.
+    /// Those with an arm, whether they count or not.
     pub(crate) fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.passes.iter().copied().filter(move |pass| takes_part(pass, contender))
     }
 
-    /// Those in which a contender took part: not everybody is up in every pass.
+    /// Those that count, with an arm: not every server is up in every measurement.
     pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
-    /// What a contender did per second, the mean of the rounds that count.
+    /// The rate of an arm, the mean of the rounds that count.
     pub(crate) fn rate(&self, contender: &str) -> Option<f64> {
         self.rate_beside(contender, contender)
     }
 
-    /// The same of the rounds in which another took part.
+    /// The same over the rounds with another arm.
     pub(crate) fn rate_beside(&self, contender: &str, other: &str) -> Option<f64> {
         let passes = self.counted_with(other);
         let rates = passes.filter_map(|pass| level(pass, contender, Quantity::Rate));
@@ -122,8 +122,8 @@ impl<'a> Observed<'a> {
         (!rates.is_empty()).then(|| rates.iter().sum::<f64>() / rates.len() as f64)
     }
 
-    /// Rows that an operation of the kind that the test counts returned or changed, over the rounds
-    /// that count. Slices are of one kind; a whole run can have queries beside inserts.
+    /// Rows that an operation of the counted kind returned or changed, over the rounds that count.
+    /// Slices have one kind of operation; a whole run can have queries beside inserts.
     pub(crate) fn rows_by_operation(&self, contender: &str, plan: &Comparison) -> Option<f64> {
         let kind = counted_operation(self.counts(plan));
         let (mut rows, mut operations) = (0, 0);
@@ -141,8 +141,8 @@ impl<'a> Observed<'a> {
         (operations > 0).then(|| rows as f64 / operations as f64)
     }
 
-    /// Rows per second that a contender inserted and that it promises, where it kept that in none
-    /// of its runs: none of them counts then, and that is what was found of it.
+    /// Rows per second that a contender inserted, and the required rate, if it kept that in none of
+    /// its runs: then none of them counts, and this is the result.
     pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
         let (mut rows, mut nanos, mut promised) = (0, 0, None);
         for pass in self.all_with(contender) {
@@ -160,21 +160,21 @@ impl<'a> Observed<'a> {
         Some((rows as f64 / (nanos as f64 / 1e9), promised?))
     }
 
-    /// Why the last pass with one of these does not count, if it does not.
+    /// Why the last measurement with one of these arms does not count, if it does not.
     pub(crate) fn refusal_of(&self, names: &[&str]) -> Option<&'a str> {
         let has_one = |pass: &&RoundRecord| names.iter().any(|name| takes_part(pass, name));
         let passes = self.passes.iter().copied().rev();
         passes.filter(has_one).find_map(|pass| pass.discarded.as_deref())
     }
 
-    /// Why a contender did not go on in this test, if it did not.
+    /// Why a contender failed in this test, if it did.
     pub(crate) fn failure(&self, contender: &str) -> Option<&'a str> {
         let mut sides = self.passes.iter().filter_map(|pass| pass.arms.get(contender));
         sides.find_map(|side| side.failure())
     }
 
-    /// What its rate counts, and its costs are divided by. Slices count what was sent; whole runs
-    /// what the step counts that they are of, which they keep as statements.
+    /// The unit of its rate, by which its costs are divided. Slices count the statements that were
+    /// sent; whole runs count what their step counts, and store it as statements.
     pub(crate) fn counts(&self, plan: &Comparison) -> Counts {
         plan.of.counts(self.name, self.class, plan.method_of(self.name))
     }
@@ -190,19 +190,19 @@ impl<'a> Observed<'a> {
     }
 }
 
-/// The clients of a contender at a time, each of which waits for what it sent.
+/// The number of clients that an arm has at a time. Each waits for its statement.
 pub(crate) fn clients_of(plan: &Comparison, pass: &RoundRecord) -> u32 {
     plan.of.clients_of(pass.class, plan.method_of(&pass.test))
 }
 
-/// A contender's level against the base's in a pass: the median over the cycles of the log ratios.
+/// An arm's level against the baseline's in a round: the median over the cycles of the log ratios.
 pub(crate) fn restart(
     pass: &RoundRecord,
     contender: &str,
     base: &[&str],
     quantity: Quantity,
 ) -> Option<Restart> {
-    // The slices of others say nothing of it, and are most where there are many.
+    // The slices of other arms do not matter, and with many arms they are most of all.
     let mut names = base.to_vec();
     if !names.contains(&contender) {
         names.push(contender);
@@ -213,11 +213,11 @@ pub(crate) fn restart(
     restart.log_ratio.is_finite().then_some(restart)
 }
 
-/// What other programs used of the CPUs while a pass was measured, in percent; of whole runs, while
-/// the one was measured beside which it was most.
-pub(crate) fn foreign_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
+/// CPU of other processes during a measurement, in percent of all CPUs; for whole runs, the largest
+/// of all runs.
+pub(crate) fn other_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
     let share = |cost: &Reading, seconds: f64| {
-        Some(100.0 * foreign_cpu(cost)? as f64 / (seconds * 1e6 * f64::from(cpus)))
+        Some(100.0 * other_cpu(cost)? as f64 / (seconds * 1e6 * f64::from(cpus)))
     };
     let of_run =
         |slice: &SliceRecord| share(&pass.arms.get(&slice.arm)?.cost, slice.nanos as f64 / 1e9);
@@ -225,7 +225,7 @@ pub(crate) fn foreign_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
     share(&pass.machine, pass.seconds).or_else(of_runs)
 }
 
-/// The level of a contender in each cycle of a pass; nothing of whole runs, which are a single one.
+/// The level of an arm in each cycle of a round; empty for whole runs, which are a single one.
 pub(crate) fn by_cycle(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
     let cycle = contenders(pass);
     let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
@@ -245,7 +245,7 @@ pub(crate) fn by_cycle(pass: &RoundRecord, contender: &str, quantity: Quantity) 
         .collect()
 }
 
-/// The clients of a contender work at the same time, so that their rates add up.
+/// The clients of an arm work at the same time, so their rates add up.
 fn clients(pass: &RoundRecord, quantity: Quantity) -> f64 {
     match quantity {
         Quantity::Rate => pass.slices.iter().map(|slice| slice.client).max().unwrap_or(1).into(),
@@ -253,7 +253,7 @@ fn clients(pass: &RoundRecord, quantity: Quantity) -> f64 {
     }
 }
 
-/// The level of a contender in a pass, over all its slices.
+/// The level of an arm in a round, over all its slices.
 pub(crate) fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Option<f64> {
     let own = pass.slices.iter().filter(|slice| slice.arm == contender);
     let quantity = as_read(pass, contender, quantity);
@@ -263,9 +263,9 @@ pub(crate) fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> 
     (amount > 0.0 && per > 0.0).then(|| amount / per * clients(pass, quantity))
 }
 
-/// Of the clients' time in a contender's slices, the share that they waited for the slowest of
-/// them: a slice of a client ends with its first operation after the time is up, and the next one
-/// begins for all. None for one client.
+/// The share of the clients' time in an arm's slices that they waited for the slowest of them: a
+/// client's slice ends with its first operation after the time is up, and the next slice starts for
+/// all. None for one client.
 pub(crate) fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
     let clients = own().map(|slice| slice.client).max().filter(|clients| *clients > 1)?;
@@ -278,24 +278,24 @@ pub(crate) fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
     (all > 0.0).then(|| 1.0 - own().map(|slice| slice.nanos).sum::<u64>() as f64 / all)
 }
 
-/// The CPU that a contender's server used while it was not driven, as a share of one CPU over the
-/// pass: what it does in the background, in slices of the others. What it used in unmeasured heads
-/// is estimated from their operations.
+/// The CPU that an arm's server used while it was not driven, as a share of one CPU over the round:
+/// its background work in slices of the others. Its CPU in warm-ups is estimated from their
+/// operations.
 pub(crate) fn background(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
     let whole = pass.arms.get(contender)?.cost.sum(&cpu)? as f64;
-    let (mut own, mut operations, mut heads) = (0, 0, 0);
+    let (mut own, mut operations, mut warm_ups) = (0, 0, 0);
     for slice in pass.slices.iter().filter(|slice| slice.arm == contender) {
         own += slice.server_cpu;
         operations += slice.operations;
-        heads += slice.warm_up_operations;
+        warm_ups += slice.warm_up_operations;
     }
-    let driven = own as f64 / 1e3 * (operations + heads) as f64 / operations.max(1) as f64;
+    let driven = own as f64 / 1e3 * (operations + warm_ups) as f64 / operations.max(1) as f64;
     Some((whole - driven).max(0.0) / (pass.seconds * 1e6))
 }
 
-/// What reading the counters at the edges of a slice cost the client: microseconds of CPU, and its
-/// share of the time of the slices.
+/// The client's cost of reading the counters at the edges of a slice: microseconds of CPU, and
+/// their share of the time of the slices.
 pub(crate) fn reading(passes: &[RoundRecord]) -> Option<(f64, f64)> {
     let slices = || passes.iter().flat_map(|pass| &pass.slices).filter(|slice| slice.client == 1);
     let (cpu, nanos) =
@@ -303,8 +303,7 @@ pub(crate) fn reading(passes: &[RoundRecord]) -> Option<(f64, f64)> {
     (cpu > 0).then(|| (cpu as f64 / 1e3 / slices().count() as f64, cpu as f64 / nanos as f64))
 }
 
-/// The names of those who take part, in alphabetical order.
-/// How many take part in a pass: a cycle has a slice of each.
+/// The number of arms in a round: a cycle has a slice of each.
 fn contenders(pass: &RoundRecord) -> u32 {
     let mut names: Vec<&str> = Vec::new();
     for slice in &pass.slices {
@@ -315,7 +314,7 @@ fn contenders(pass: &RoundRecord) -> u32 {
     names.len() as u32
 }
 
-/// The slices of these contenders.
+/// The slices of these arms.
 fn parts(pass: &RoundRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
     let cycle = contenders(pass);
     let quantities: Vec<Quantity> =
@@ -328,8 +327,8 @@ fn parts(pass: &RoundRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
     pass.slices.iter().filter_map(part).collect()
 }
 
-/// Inside the client there is no server to be read. Of a server the first client reads what all
-/// clients cost it, so that the slices of the others have none of it.
+/// A DBMS inside the client has no server to read. For a server, the first client reads the cost of
+/// all clients, so the slices of the others have none.
 fn as_read(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Quantity {
     let mut own = pass.slices.iter().filter(|slice| slice.arm == contender);
     match quantity {
@@ -338,7 +337,7 @@ fn as_read(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Quantity 
     }
 }
 
-/// An amount, and what it is divided by.
+/// An amount and its divisor.
 fn measured(slice: &SliceRecord, quantity: Quantity) -> (f64, f64) {
     let statements = (slice.reads + slice.writes + slice.others) as f64;
     let micros = |nanos: u64| nanos as f64 / 1e3;
@@ -354,7 +353,7 @@ fn measured(slice: &SliceRecord, quantity: Quantity) -> (f64, f64) {
 mod tests {
     use super::*;
 
-    /// Three cycles of a base and a contender that does half as much.
+    /// Three cycles of a baseline and a contender that does half as much.
     fn pass() -> RoundRecord {
         let slice = |place: u32, contender: &str, reads: u64| SliceRecord {
             place,
@@ -407,13 +406,13 @@ mod tests {
             Reading::from_iter([(Metric::HostCpuBusy, busy), (Metric::ServerCpuUser, 5_000)])
         };
         let mut pass = RoundRecord { seconds: 0.1, ..pass() };
-        assert_eq!(foreign_percent(&pass, 2), None);
+        assert_eq!(other_percent(&pass, 2), None);
         // A run took 10 ms: of its 20 ms of CPU 3 were not the server's.
         pass.arms.entry("base".to_string()).or_default().cost = reading(6_000);
         pass.arms.entry("new".to_string()).or_default().cost = reading(8_000);
-        assert_eq!(foreign_percent(&pass, 2), Some(15.0));
+        assert_eq!(other_percent(&pass, 2), Some(15.0));
         pass.machine = reading(25_000);
-        assert_eq!(foreign_percent(&pass, 2), Some(10.0));
+        assert_eq!(other_percent(&pass, 2), Some(10.0));
     }
 
     #[test]
@@ -431,7 +430,7 @@ mod tests {
     #[test]
     fn clients_that_wait_for_a_slower_one_are_idle() {
         let mut pass = pass();
-        assert_eq!(idle(&pass, "base"), None, "there is nobody to wait for");
+        assert_eq!(idle(&pass, "base"), None, "a single client waits for no other");
         let second =
             |slice: &SliceRecord| SliceRecord { client: 2, nanos: 8_000_000, ..slice.clone() };
         let seconds: Vec<SliceRecord> = pass.slices.iter().map(second).collect();

@@ -1,8 +1,8 @@
-//! A contender and the base that it is held against: from their passes to what is judged.
+//! A contender and its baseline: from their rounds to the input of the verdicts.
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Comparison, Method};
+use rqps_plan::{CONTROL, Comparison, Method};
 use rqps_stats::Estimate;
 use rqps_stats::label::{Kind, Label};
 use rqps_stats::noise::Noise;
@@ -13,15 +13,14 @@ use rqps_stats::verdict::{
 };
 use rqps_store::RoundRecord;
 
-use super::TWIN;
 use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
 
-/// Fewer fresh rounds than this leave the question open.
+/// Fewer fresh rounds than this decide nothing.
 const LEAST_FRESH: usize = 3;
 /// Intervals are of 95 %.
 const ALPHA: f64 = 0.05;
-/// Fewer rounds than this say nothing of what all tests have in common.
+/// Fewer rounds than this are too few for the suite shift.
 const LEAST_OF_SUITE: usize = 3;
 
 pub(crate) struct Pair<'a> {
@@ -29,25 +28,25 @@ pub(crate) struct Pair<'a> {
     pub(crate) base: &'a str,
     pub(crate) contender: &'a str,
     pub(crate) is_io_bound: bool,
-    /// Since the base was measured, where it is a stored one.
+    /// Since the baseline was measured, if it is a stored one.
     pub(crate) drift: Option<Drift<'a>>,
 }
 
-/// What all tests have in common, and each test without it.
+/// The suite shift, and each test without it.
 pub(crate) struct Suite {
     pub(crate) shift: Estimate,
     pub(crate) rounds: usize,
-    /// By test; none where a test is not part of it, or decided by other rounds.
+    /// By test; none if a test is not part of it, or decided by other rounds.
     pub(crate) relative: Vec<Option<Estimate>>,
 }
 
 impl Pair<'_> {
-    /// By what the plan wants: all rounds, or a screen and the fresh rounds of what it flagged.
+    /// As the plan has it: from all rounds, or from a screen and the fresh rounds of flagged tests.
     pub(super) fn judge(&self, tests: &[Observed<'_>]) -> Report {
         judge(&self.cells(tests), &self.options())
     }
 
-    /// By the rounds of the first stage alone, with those that are to be measured again.
+    /// From the rounds of the first stage alone, with the tests that are to be measured again.
     pub(super) fn screen(&self, tests: &[Observed<'_>]) -> (Report, Vec<usize>) {
         let cells = self.of_stage(tests, self.first_stage());
         let flagged = match self.plan.confirm {
@@ -87,7 +86,7 @@ impl Pair<'_> {
         tests.iter().map(|test| self.cell(test, stage)).collect()
     }
 
-    /// Those of a stage in which the contender took part: not everybody is up in every pass.
+    /// The rounds of a stage with the contender: not every server is up in every measurement.
     pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p RoundRecord> {
         let passes = test.of_stage(stage, self.plan);
         passes.filter(|pass| observed::takes_part(pass, self.contender)).collect()
@@ -103,14 +102,14 @@ impl Pair<'_> {
             cell.margin = margin;
         }
         let mut costs = vec![("cpu/o", self.sample(test, &passes, Quantity::Cpu))];
-        // What statements that only read leave to write is not what they cost.
+        // Bytes written are not a cost of statements that only read.
         if test.writes() {
             costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
         }
         cell.times = self.times(test, &passes);
         let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
-        let failed = |name: &str| Some(format!("{name} did not go on: {}", test.failure(name)?));
+        let failed = |name: &str| Some(format!("{name} failed: {}", test.failure(name)?));
         cell.refused = failed(self.contender).or_else(|| failed(self.base));
         if cell.refused.is_none() && cell.rate.rounds() == 0 {
             cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
@@ -118,7 +117,7 @@ impl Pair<'_> {
         cell
     }
 
-    /// A quantity of the contender and the twin against the base, by round.
+    /// A quantity of the contender and the A/A control against the baseline, by round.
     fn sample(&self, test: &Observed<'_>, passes: &[&RoundRecord], quantity: Quantity) -> Sample {
         let passes = passes.iter();
         match self.plan.method_of(test.name) {
@@ -132,7 +131,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Where memory was too small for all servers, the twin can have been up in another pass of the
+    /// If memory is too small for all servers, the A/A control may be in another measurement of the
     /// round.
     fn slices(
         &self,
@@ -140,23 +139,28 @@ impl Pair<'_> {
         pass: &RoundRecord,
         quantity: Quantity,
     ) -> Option<LogRatios> {
-        let twin = |pass: &RoundRecord| observed::restart(pass, TWIN, &[self.base], quantity);
-        let of_round = || test.counted().filter(|other| other.round == pass.round).find_map(twin);
-        let twin = twin(pass).or_else(of_round);
+        let control = |pass: &RoundRecord| observed::restart(pass, CONTROL, &[self.base], quantity);
+        let of_round =
+            || test.counted().filter(|other| other.round == pass.round).find_map(control);
+        let control = control(pass).or_else(of_round);
         let contender = self.restart(pass, quantity)?;
-        Some(LogRatios { contender: contender.log_ratio, twin: twin.map(|twin| twin.log_ratio) })
+        Some(LogRatios {
+            contender: contender.log_ratio,
+            control: control.map(|control| control.log_ratio),
+        })
     }
 
-    /// Of the contender against base and twin, or against the base alone where there is no twin.
+    /// Of the contender against baseline and control, or against the baseline alone without a
+    /// control.
     pub(super) fn restart(&self, pass: &RoundRecord, quantity: Quantity) -> Option<Restart> {
         let against = |base: &[&str]| observed::restart(pass, self.contender, base, quantity);
-        against(&[self.base, TWIN]).or_else(|| against(&[self.base]))
+        against(&[self.base, CONTROL]).or_else(|| against(&[self.base]))
     }
 
     fn runs(&self, pass: &RoundRecord, quantity: Quantity) -> Option<LogValues> {
         let log = |name| Some(observed::level(pass, name, quantity)?.ln());
         let (base, contender) = (log(self.base)?, log(self.contender)?);
-        Some(LogValues { base, twin: log(TWIN), contender })
+        Some(LogValues { base, control: log(CONTROL), contender })
     }
 
     /// The log ratio of a round.
@@ -167,7 +171,7 @@ impl Pair<'_> {
         }
     }
 
-    /// Where the noise of a test comes from; whole runs do not tell.
+    /// The source of a test's noise; not known for whole runs.
     pub(super) fn noise(&self, test: &Observed<'_>, verdict: &Verdict) -> Option<Noise> {
         if self.plan.method_of(test.name) != Method::Slices {
             return None;
@@ -180,7 +184,7 @@ impl Pair<'_> {
         Noise::of(&passes.filter_map(restart).collect::<Vec<_>>())
     }
 
-    /// From the rounds of the first stage that all tests have, those left out that are invalid.
+    /// From the rounds of the first stage that all valid tests have.
     pub(super) fn suite(
         &self,
         tests: &[Observed<'_>],
@@ -205,19 +209,19 @@ impl Pair<'_> {
             |test: &BTreeMap<u32, f64>| common.iter().map(|round| test[round]).collect();
         let rounds: Vec<Vec<f64>> = all.iter().map(of_common).collect();
         let SuiteShift { mut shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
-        // What the machine has drifted all tests have in common.
+        // All tests share the drift of the machine.
         shift.interval.low -= self.drift_size();
         shift.interval.high += self.drift_size();
         let mut relative = vec![None; tests.len()];
         for (index, own) in valid.into_iter().zip(of_valid) {
-            // Other rounds than those of the shift have another weather.
+            // Rounds other than those of the shift have another state of the machine.
             relative[index] = Some(own).filter(|_| verdicts[index].stage == stage);
         }
         Some(Suite { shift, rounds: common.len(), relative })
     }
 }
 
-/// Names the tests whose noise is alike: a scan takes as long as thousands of points.
+/// The class of tests with similar noise: a scan takes as long as thousands of points.
 pub(crate) fn alike(kind: Kind, test: &Observed<'_>) -> String {
     match test.writes() {
         true => format!("{kind:?}"),

@@ -1,16 +1,17 @@
-//! Several contenders side by side in the layout of published tables: the test comes last.
+//! Several contenders side by side, in the layout of published tables: the test comes last.
 
 use super::{Judged, SHORT_MISSED, Verdicts, ratio, reach, short};
 use crate::Colour;
 use crate::model::{Cell, Grouped, Heading, Row};
 use crate::text::{grouped, wrapped};
 
-const NOTE: &str = "rQPS ± half of its 95 % interval. slower, faster: beyond doubt, and by the margin or more; in \
-     parentheses by less; dearer: as fast, but an operation costs more; same: no change; unclear: inconclusive.";
+const NOTE: &str = "rQPS ± half of its 95 % interval. slower, faster: significant, and by at least \
+     the margin; in parentheses: by less; costlier: as fast, but an operation costs more; same: no \
+     change; unclear: inconclusive.";
 
-const MISSED: &str = " SLA: it never inserted as much as it promises.";
+const MISSED: &str = " SLA: it never kept its write rate.";
 
-/// Nothing of a single contender: its own table says the same.
+/// Empty for a single contender: its own table says the same.
 pub(super) fn text(verdicts: &Verdicts<'_>) -> String {
     if verdicts.judged.len() < 2 {
         return String::new();
@@ -49,8 +50,8 @@ fn table<'v>(verdicts: &'v Verdicts<'_>, names: &[String]) -> Grouped<'v> {
         all.max().unwrap_or(0)
     };
     let (ratios, reaches, labels) = (width(0), width(1), width(2));
-    // Nearly all ratios have one digit before the point, which is so below the others. Cells hold
-    // blanks, so that a single one does not part them.
+    // Nearly all ratios have one digit before the point, so the points align. Cells contain blanks,
+    // so a single blank does not separate columns.
     let cell = |[ratio, reach, label]: &[String; 3]| {
         Cell::plain(format!("{ratio:<ratios$} {reach:<reaches$} {label:<labels$} "))
     };

@@ -1,9 +1,9 @@
-//! Estimates as every format prints them: with as many digits as their interval supports.
+//! Estimates as all formats print them: with as many digits as their interval supports.
 
 use rqps_stats::digits::Digits;
 use rqps_stats::{Estimate, Interval};
 
-/// `0.974`; "-" where so few rounds leave none.
+/// `0.974`; "-" with too few rounds.
 pub(crate) fn ratio(estimate: &Estimate) -> String {
     Digits::of(estimate.interval).ratio(estimate.value)
 }
@@ -13,8 +13,7 @@ pub(crate) fn change(estimate: &Estimate) -> String {
     Digits::of(estimate.interval).percent(estimate.value)
 }
 
-/// `0.969 – 0.979`, the interval of a ratio; "-" where so few rounds leave none, as of three by
-/// ranks.
+/// `0.969 – 0.979`, the interval of a ratio; "-" with too few rounds, such as three by ranks.
 pub(crate) fn span(estimate: &Estimate) -> String {
     let (digits, Interval { low, high }) = (Digits::of(estimate.interval), estimate.interval);
     match estimate.interval.half_width().is_finite() {
@@ -23,7 +22,7 @@ pub(crate) fn span(estimate: &Estimate) -> String {
     }
 }
 
-/// `±0.005`, half of the interval of a ratio; nothing where there is none.
+/// `±0.005`, half of the interval of a ratio; empty if there is none.
 pub(crate) fn reach(estimate: &Estimate) -> String {
     let half = estimate.interval.exp().half_width();
     match half.is_finite() {

@@ -1,4 +1,4 @@
-//! The profiles of a comparison: which functions cost more, and which less.
+//! The profiles of a comparison: which functions cost more, and which cost less.
 
 use rqps_analysis::diagnosis::{Estimate, Growth};
 use rqps_observe::CUT;
@@ -9,30 +9,30 @@ use rqps_stats::profile::{
 };
 use rqps_store::{ProfileRecord, Run};
 
-/// So many functions of each direction are told.
+/// At most this many functions of each direction are shown.
 const MOST: usize = 10;
 
-/// A test that was profiled, of a contender and the base.
+/// A test that was profiled, of a contender and the baseline.
 pub(crate) struct Profiled<'a> {
     pub(crate) test: &'a str,
-    /// What functions cost themselves, and with what they call: the largest growth first.
+    /// Self time of functions, and their time including what they call: the largest growth first.
     pub(crate) own: Vec<Function>,
     pub(crate) inclusive: Vec<Function>,
-    /// The base's and the contender's.
+    /// The baseline's and the contender's.
     pub(crate) sides: [Side<'a>; 2],
     pub(crate) has_kernel: bool,
 }
 
-/// The runs of a contender under the profiler.
+/// The runs of an arm under the profiler.
 pub(crate) struct Side<'a> {
     pub(crate) contender: &'a str,
     pub(crate) profiles: Vec<Profile<'a>>,
     /// Microseconds of CPU per statement, by samples and as the kernel counted them.
     pub(crate) sampled: f64,
     pub(crate) counted: f64,
-    /// The share of the time that was spent in functions without a name.
+    /// The share of the time in functions without a name.
     pub(crate) unnamed: f64,
-    /// The share of the time whose stacks were longer than what was copied of them.
+    /// The share of the time in stacks that are deeper than the copied part.
     pub(crate) cut: f64,
 }
 
@@ -88,12 +88,12 @@ impl<'a> Side<'a> {
 }
 
 impl Profiled<'_> {
-    /// What is told of the functions: those that surely cost more, and those that surely cost less.
+    /// The functions to show: those that cost significantly more, and those that cost less.
     pub(crate) fn told(functions: &[Function]) -> [Vec<&Function>; 2] {
         [growths(functions).take(MOST).collect(), falls(functions).take(MOST).collect()]
     }
 
-    /// Microseconds of the base and the contender, the change between them, and the ends of its
+    /// Microseconds of the baseline and the contender, the change between them, and the ends of its
     /// interval.
     pub(crate) fn numbers(function: &Function) -> [String; 5] {
         let Function { base, contender, change, .. } = function;
@@ -118,21 +118,21 @@ impl Profiled<'_> {
         self.own.iter().map(of).collect()
     }
 
-    /// Microseconds per statement by stack, of both sides.
+    /// Microseconds per statement by stack, for both arms.
     pub(crate) fn stacks(&self) -> Anchored {
         let [base, contender] = [0, 1].map(|side| merged(&self.sides[side].profiles));
         anchored(base, contender, CUT)
     }
 
-    /// How far the profiles can be believed.
+    /// The limits of the profiles.
     pub(crate) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let percent = |share: f64| format!("{:.0} %", 100.0 * share);
         for side in &self.sides {
             let name = side.contender;
             notes.push(format!(
-                "{name}: {:.2} us of CPU per statement by samples, {:.2} as the kernel counted it; \
-                 {} runs, {} samples",
+                "{name}: {:.2} us of CPU per statement by samples, {:.2} by the kernel's count; {} \
+                 runs, {} samples",
                 side.sampled,
                 side.counted,
                 side.profiles.len(),
@@ -140,22 +140,22 @@ impl Profiled<'_> {
             ));
             if side.unnamed >= 0.005 {
                 notes.push(format!(
-                    "{name}: {} of its time is in functions whose names are not in the build",
+                    "{name}: {} of the time is in functions without names in the build",
                     percent(side.unnamed)
                 ));
             }
             if side.cut >= 0.005 {
                 notes.push(format!(
-                    "{name}: {} of its time is in stacks deeper than what is copied of them: functions \
-                     far out have more than is told, what a function costs itself is not concerned",
+                    "{name}: {} of the time is in stacks deeper than the copied part: outer functions \
+                     have more time than shown, self times are not affected",
                     percent(side.cut)
                 ));
             }
         }
         if !self.has_kernel {
             notes.push(
-                "perf was not allowed to sample the kernel: its time is missing (sysctl \
-                 kernel.perf_event_paranoid=1 allows it)"
+                "perf may not sample the kernel: its time is missing. Use sysctl \
+                 kernel.perf_event_paranoid=1"
                     .to_string(),
             );
         }

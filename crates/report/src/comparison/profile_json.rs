@@ -9,14 +9,14 @@ use super::profile::{Profiled, Side};
 #[derive(Serialize)]
 pub(super) struct Profile {
     test: String,
-    base: Runs,
+    baseline: Runs,
     contender: Runs,
-    /// Samples were taken while the kernel was at work.
+    /// The samples include those in the kernel.
     has_kernel: bool,
-    /// Every function that takes half a percent of the CPU on either side, the largest growth
-    /// first.
+    /// Self time of every function that takes at least half a percent of the CPU of either arm, the
+    /// largest growth first.
     functions: Vec<Function>,
-    /// The same with what they call.
+    /// The same, including the functions they call.
     inclusive: Vec<Function>,
 }
 
@@ -35,21 +35,21 @@ struct Runs {
 struct Function {
     name: String,
     kernel: bool,
-    base: f64,
+    baseline: f64,
     contender: f64,
     change: f64,
-    /// Of the change, adjusted for the number of functions; null where there is no bound.
+    /// Of the change, adjusted for the number of functions; null if there is no bound.
     low: Option<f64>,
     high: Option<f64>,
     p: f64,
 }
 
 pub(super) fn profile(of: &Profiled) -> Profile {
-    let [base, contender] = of.sides.each_ref().map(runs);
+    let [baseline, contender] = of.sides.each_ref().map(runs);
     let list = |functions: &[Changed]| functions.iter().map(function).collect();
     Profile {
         test: of.test.to_string(),
-        base,
+        baseline,
         contender,
         has_kernel: of.has_kernel,
         functions: list(&of.own),
@@ -74,7 +74,7 @@ fn function(of: &Changed) -> Function {
     Function {
         name: user.unwrap_or(&of.name).to_string(),
         kernel: user.is_some() || of.name == "[kernel]",
-        base: of.base,
+        baseline: of.base,
         contender: of.contender,
         change: of.change.value,
         low: finite(of.change.interval.low),

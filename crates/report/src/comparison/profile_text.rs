@@ -1,4 +1,4 @@
-//! Profiles as a terminal shows them.
+//! Profiles for a terminal.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Table};
@@ -6,10 +6,10 @@ use rqps_stats::profile::Function;
 
 use super::profile::{Profiled, readable};
 
-/// Longer names are cut, so that lines stay readable: templates have some of hundreds of letters.
+/// Longer names are cut, so that lines stay readable: templates have names of hundreds of letters.
 const WIDEST: usize = 60;
 
-/// What every profiled test says, a part each.
+/// A part for each profiled test.
 pub(super) fn text(profiles: &[Profiled]) -> String {
     profiles.iter().map(part).collect::<Vec<_>>().join("\n")
 }
@@ -17,13 +17,13 @@ pub(super) fn text(profiles: &[Profiled]) -> String {
 fn part(profiled: &Profiled) -> String {
     let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
     let mut text = format!(
-        "Profile of {}: us of the server's CPU per statement in functions themselves, {base} -> \
+        "Profile of {}: self time of functions, in us of the server's CPU per statement, {base} -> \
          {contender}\n",
         profiled.test
     );
     let told = Profiled::told(&profiled.own);
     match told.iter().all(Vec::is_empty) {
-        true => text.push_str("  no function has surely changed\n"),
+        true => text.push_str("  no function has changed significantly\n"),
         false => text.push_str(&table(told)),
     }
     for note in profiled.notes() {
@@ -36,7 +36,7 @@ fn table(told: [Vec<&Function>; 2]) -> String {
     let mut drawn = Table::new();
     drawn.load_style(NOTHING);
     drawn.force_no_tty();
-    for (title, functions) in ["dearer", "cheaper"].into_iter().zip(told) {
+    for (title, functions) in ["higher cost", "lower cost"].into_iter().zip(told) {
         for (index, function) in functions.into_iter().enumerate() {
             let [base, contender, change, low, high] = Profiled::numbers(function);
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);

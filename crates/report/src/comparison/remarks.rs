@@ -1,16 +1,16 @@
-//! What is said of a comparison as a whole: a strip of what was found, how it was decided, and what
-//! speaks for and against believing it.
+//! Remarks on a comparison as a whole: a summary line, how it was decided, and what limits its
+//! certainty.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_stats::Estimate;
-use rqps_stats::label::{Label, TWIN_HIT_ALPHA};
+use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
 use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::joined::spans;
-use super::observed::{Observed, foreign_percent, refusal};
+use super::observed::{Observed, other_percent, refusal};
 use super::{Judged, Verdicts, counts, with_interval, word};
 use crate::model::{loaded, method};
 
@@ -18,7 +18,7 @@ use crate::model::{loaded, method};
 const MOSTLY: f64 = 0.5;
 
 impl Judged<'_> {
-    /// What tests without a change could have seen.
+    /// The range of the MDE over tests without a change.
     fn seen(&self) -> String {
         let seen = self.verdicts.iter().filter_map(|verdict| match verdict.label {
             Label::NoChange { detectable } => Some(100.0 * detectable.exp_m1()),
@@ -28,15 +28,15 @@ impl Judged<'_> {
         let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
         let most = seen.iter().copied().fold(0.0, f64::max);
         match (format!("{least:.1}"), format!("{most:.1}")) {
-            (least, most) if least == most => format!(" (could have seen {most} %)"),
-            (least, most) => format!(" (could have seen {least} to {most} %)"),
+            (least, most) if least == most => format!(" (MDE {most} %)"),
+            (least, most) => format!(" (MDE {least} to {most} %)"),
         }
     }
 }
 
 impl Verdicts<'_> {
-    /// `1 regression, 8 no change (could have seen 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1;
-    /// suite shift …`
+    /// `1 regression, 8 no change (MDE 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1; suite shift
+    /// …`
     pub(crate) fn strip(&self, judged: &Judged<'_>) -> String {
         let counted = counts(&judged.verdicts).into_iter().map(|(label, tests)| {
             let seen = match label {
@@ -58,20 +58,20 @@ impl Verdicts<'_> {
         strip
     }
 
-    /// What a reader must know of how sure this is, a sentence each.
+    /// How the verdicts were reached, and what limits their certainty, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
         remarks.extend(self.joined());
         let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
             let name = &judged.contender;
-            format!("{name} is the base under another name: whatever is found of it is chance.")
+            format!("{name} is the same build as the baseline: any difference is noise.")
         });
         remarks.extend(equals);
-        remarks.extend([self.twins(), self.machine(), self.decided()]);
+        remarks.extend([self.controls(), self.machine(), self.decided()]);
         remarks.extend(self.methods());
         if self.is_in_pairs() {
-            let pairs = "Not all servers fitted into the memory: the base took turns with one contender \
-                         at a time, so contenders were not measured at the same time as each other.";
+            let pairs = "Not all servers fit in memory: measured in pairs with the baseline. \
+                         Contenders were not measured at the same time as each other.";
             remarks.push(pairs.to_string());
         }
         remarks.extend(self.notes());
@@ -80,42 +80,46 @@ impl Verdicts<'_> {
         remarks
     }
 
-    /// How often the base differs from itself.
-    pub(crate) fn twins(&self) -> String {
-        let Some(first) = self.judged.first().filter(|_| self.plan.twin) else {
-            return "Without a twin of the base nothing shows how much a build differs from itself."
+    /// How often the baseline differs from itself.
+    pub(crate) fn controls(&self) -> String {
+        let Some(first) = self.judged.first().filter(|_| self.plan.control) else {
+            return "There is no A/A control, so the difference of a build from itself is not known."
                 .to_string();
         };
-        let twins: Vec<&Estimate> =
-            first.verdicts.iter().filter_map(|verdict| verdict.twin.as_ref()).collect();
-        if twins.is_empty() {
-            return "No round has a twin that can be held against the base.".to_string();
-        }
-        // Ranks of three rounds leave no interval, and cannot tell anything.
-        let is_told = twins.iter().any(|twin| twin.interval.half_width().is_finite());
-        if !is_told {
-            return "There are too few rounds to tell whether the twin differs from the base."
+        let controls: Vec<&Estimate> =
+            first.verdicts.iter().filter_map(|verdict| verdict.control.as_ref()).collect();
+        if controls.is_empty() {
+            return "No round has an A/A control that can be compared with the baseline."
                 .to_string();
         }
-        let hits = twins.iter().filter(|twin| twin.p < TWIN_HIT_ALPHA).count();
-        format!("The twin differs from the base in {hits} of {} tests (p < 0.05).", twins.len())
+        // Ranks of three rounds have no interval, and decide nothing.
+        let is_known = controls.iter().any(|control| control.interval.half_width().is_finite());
+        if !is_known {
+            return "There are too few rounds to compare the A/A control with the baseline."
+                .to_string();
+        }
+        let hits = controls.iter().filter(|control| control.p < CONTROL_HIT_ALPHA).count();
+        format!(
+            "The A/A control differs from the baseline in {hits} of {} tests (p < 0.05).",
+            controls.len()
+        )
     }
 
-    /// The most that other programs used of the CPUs while a pass that counts was measured, in
-    /// percent; none where that was not read.
-    pub(crate) fn most_foreign(&self) -> Option<f64> {
+    /// The largest CPU of other processes during a measurement that counts, in percent of all CPUs;
+    /// none if it was not read.
+    pub(crate) fn most_other(&self) -> Option<f64> {
         let passes = self.tests.iter().flat_map(|test| test.counted());
         let cpus = |pass: &RoundRecord| self.run.manifest_of_round(pass.round).cpus;
-        let shares = passes.filter_map(|pass| foreign_percent(pass, cpus(pass)));
+        let shares = passes.filter_map(|pass| other_percent(pass, cpus(pass)));
         shares.reduce(f64::max)
     }
 
-    /// What was driven how, and what else the machine did.
+    /// How the tests were measured, and what else the machine did.
     fn machine(&self) -> String {
-        let foreign = self.most_foreign().map_or(String::new(), |share| {
-            format!("Other programs used at most {share:.1} % of the CPUs. ")
+        let others = self.most_other().map_or(String::new(), |share| {
+            format!("Other processes used at most {share:.1} % of the CPUs. ")
         });
-        // In pairs a round has a pass with each contender.
+        // In pairs a round has a measurement with each contender.
         let rounds = |test: &Observed<'_>| {
             test.counted().map(|pass| pass.round).collect::<BTreeSet<u32>>().len()
         };
@@ -127,17 +131,17 @@ impl Verdicts<'_> {
         };
         let guards = match self.plan.guards {
             true => "",
-            false => "Guards were off: what was measured on a busy machine counts. ",
+            false => "Guards were off: measurements on a busy machine count. ",
         };
         format!(
-            "{foreign}{guards}Method: {}; {rounds}, a restart each; data {}; seed {}.",
+            "{others}{guards}Method: {}; {rounds}, each with a restart; data {}; seed {}.",
             method(self.plan),
             loaded(self.plan),
             self.seed
         )
     }
 
-    /// How tests were measured and why: a sentence for all, or one for those of each method.
+    /// The method of the tests and its reason: one sentence for all, or one for each method.
     fn methods(&self) -> Vec<String> {
         let mut kinds: Vec<(String, Vec<&str>)> = Vec::new();
         for test in &self.tests {
@@ -156,7 +160,7 @@ impl Verdicts<'_> {
         kinds.into_iter().map(sentence).collect()
     }
 
-    /// What was noted of contenders' data, and in which rounds.
+    /// Notes on arms, with their rounds.
     fn notes(&self) -> Vec<String> {
         let mut notes: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
         for pass in self.tests.iter().flat_map(|test| test.counted()) {
@@ -172,11 +176,11 @@ impl Verdicts<'_> {
         notes.into_iter().map(sentence).collect()
     }
 
-    /// Which rounds the verdicts come from, and how they are adjusted for their number.
+    /// The rounds that the verdicts come from, and the adjustment for the number of tests.
     fn decided(&self) -> String {
         let Some(confirm) = self.plan.confirm else {
             let pairs = match self.judged.iter().any(|judged| judged.is_paired) {
-                true => " Runs are compared within their rounds, which share most of their noise.",
+                true => " Runs are compared within rounds, which share most of their noise.",
                 false => "",
             };
             return format!(
@@ -188,13 +192,13 @@ impl Verdicts<'_> {
         let verdicts = self.judged.iter().flat_map(|judged| &judged.verdicts);
         let count = verdicts.filter(fresh).count();
         format!(
-            "Two stages: what a screen flagged (p < {SCREEN_ALPHA}) is decided by at most {confirm} \
-             fresh rounds alone, adjusted by Holm's procedure; here {count} {}.",
+            "Two stages: at most {confirm} fresh rounds alone decide the tests that a screen \
+             flagged (p < {SCREEN_ALPHA}), adjusted by Holm's procedure; here {count} {}.",
             if count == 1 { "test" } else { "tests" }
         )
     }
 
-    /// Where most tests tell nothing, what this machine could have shown.
+    /// The MDE of this machine, if most tests are inconclusive.
     fn too_noisy(&self, judged: &Judged) -> Option<String> {
         let open: Vec<(usize, &Verdict)> = judged
             .verdicts
@@ -212,13 +216,12 @@ impl Verdicts<'_> {
         let shares: Vec<f64> = shares.map(|noise| noise.share_between()).collect();
         let between = shares.iter().filter(|share| **share > MOSTLY).count();
         let advice = match shares.len() {
-            0 => "more rounds, a quieter machine",
-            all if between * 2 >= all => "more rounds, a quieter machine",
-            _ => "longer measurements (--secs), more rounds, a quieter machine",
+            0 => "more rounds or an idle machine",
+            all if between * 2 >= all => "more rounds or an idle machine",
+            _ => "longer measurements (--secs), more rounds or an idle machine",
         };
         Some(format!(
-            "{}: {} of {} tests tell nothing. Half of them could have shown changes from {:.1} % on. \
-             What helps: {advice}.",
+            "{}: {} of {} tests are inconclusive, with a median MDE of {:.1} %. Use {advice}.",
             judged.contender,
             open.len(),
             judged.verdicts.len(),
@@ -226,7 +229,7 @@ impl Verdicts<'_> {
         ))
     }
 
-    /// Every pass that a guard refused.
+    /// Every measurement that a guard discarded.
     pub(crate) fn refusals(&self) -> Vec<String> {
         let of = |pass: &RoundRecord| {
             let why = refusal(pass)?;

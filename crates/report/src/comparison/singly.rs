@@ -1,4 +1,4 @@
-//! Each whole run by itself, as if it had been a step: for formats that know nothing but steps.
+//! Each whole run by itself, as a step, for formats that only have steps.
 
 use rqps_plan::Method;
 use rqps_store::{Measurement, RoundRecord};
@@ -9,8 +9,8 @@ use super::together::{measurement, step};
 use crate::model::Measured;
 
 impl Verdicts<'_> {
-    /// Calls `each` with the round and the run, by test, contender and round: those that count.
-    /// Slices have none. One after the other, since their histograms are large.
+    /// Calls `each` with the round and the run, by test, arm and round, for runs that count. Slices
+    /// have none. One after the other, since histograms are large.
     pub(crate) fn each_run<E>(
         &self,
         mut each: impl FnMut(u32, &Measured<'_>) -> Result<(), E>,
@@ -29,7 +29,7 @@ impl Verdicts<'_> {
         Ok(())
     }
 
-    /// With all of its seconds, of which the last is usually shorter.
+    /// With all its seconds; the last one is usually shorter.
     fn run_of(&self, test: &Observed<'_>, name: &str, pass: &RoundRecord) -> Option<RoundRecord> {
         let arm = pass.arms.get(name)?;
         let measured = Measurement {

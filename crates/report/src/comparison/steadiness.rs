@@ -1,24 +1,24 @@
-//! Whether whole runs went on at one level: what the average of a run hides.
+//! Whether whole runs were at one level, which their average hides.
 //!
-//! A run is told and not dropped for it, which would be choosing runs by their result.
+//! An unsteady run is reported and not dropped: that would be choosing runs by their result.
 
-use rqps_plan::Method;
+use rqps_plan::{CONTROL, Method};
 use rqps_stats::steady::{Class, Steady, steady};
 
+use super::Verdicts;
 use super::observed::Observed;
 use super::whole::rates;
-use super::{TWIN, Verdicts};
 
-/// Resampling is the same each time a report is made.
+/// Resampling gives the same result in every report.
 const SEED: u64 = 1;
 
-/// The whole runs of a contender in one test of which the seconds are known.
+/// The whole runs of an arm in one test with known seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Unsteady {
     pub(crate) contender: String,
-    /// Of so many that are long enough to tell.
+    /// Runs that are long enough to decide this.
     pub(crate) runs: usize,
-    /// Those that were not steady by what they did, the most frequent first.
+    /// Unsteady runs by kind, the most frequent first.
     pub(crate) ways: Vec<(&'static str, usize)>,
 }
 
@@ -53,10 +53,9 @@ fn way(seen: &Steady) -> Option<&'static str> {
     }
 }
 
-/// Those who were not steady in any run of a test that counts.
+/// The arms with unsteady runs in a test.
 fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
-    // A slower DBMS is at another size of the tables in the same second, so that their level has a
-    // reason to change.
+    // In the same second a slower DBMS has another size of the tables, so its level may change.
     if test.class.is_fixed_work() {
         return Vec::new();
     }
@@ -78,17 +77,18 @@ fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
 }
 
 impl Verdicts<'_> {
-    /// Of slices, whose seconds are everybody's, nothing.
+    /// Empty for slices, whose seconds all arms share.
     pub(crate) fn unsteady(&self, test: &Observed<'_>) -> Vec<Unsteady> {
         if self.plan.method_of(test.name) == Method::Slices {
             return Vec::new();
         }
         let contenders = self.judged.iter().map(|judged| judged.contender.as_str());
-        let names: Vec<&str> = [self.base.as_str(), TWIN].into_iter().chain(contenders).collect();
+        let names: Vec<&str> =
+            [self.base.as_str(), CONTROL].into_iter().chain(contenders).collect();
         unsteady(test, &names)
     }
 
-    /// What a reader of averages must know; none where all runs were steady, or too short to tell.
+    /// The remark on unsteady runs; none if all runs were steady, or too short to decide this.
     pub(super) fn steadiness(&self) -> Option<String> {
         let of = |test: &Observed<'_>| {
             let words: Vec<String> = self.unsteady(test).iter().map(Unsteady::words).collect();
@@ -96,7 +96,7 @@ impl Verdicts<'_> {
         };
         let tests: Vec<String> = self.tests.iter().filter_map(of).collect();
         (!tests.is_empty())
-            .then(|| format!("Not at one level from begin to end: {}.", tests.join("; ")))
+            .then(|| format!("Not at one level from start to end: {}.", tests.join("; ")))
     }
 }
 
@@ -109,7 +109,7 @@ mod tests {
     use super::*;
     use crate::comparison::observed;
 
-    /// A run with so many operations in each second, and a last one that is not whole.
+    /// A run with the operations of each second, and a last one that is not whole.
     fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> RoundRecord {
         let second = |operations: u64| Second { operations, ..Second::default() };
         let mut work = WorkRecord::of_several(Operation::Transaction);
@@ -142,8 +142,9 @@ mod tests {
         assert!(told(&[pass(1, Scan, LEVEL), pass(2, Scan, LEVEL)]).is_empty());
         let one = [pass(1, Scan, LEVEL), pass(2, Scan, SLOWER), pass(3, Scan, LEVEL)];
         assert_eq!(told(&one), ["new in 1 of 3 runs (1 slow-down)"]);
-        let refused = RoundRecord { discarded: Some("busy".to_string()), ..pass(2, Scan, SLOWER) };
-        assert!(told(&[pass(1, Scan, LEVEL), refused]).is_empty(), "it does not count");
+        let slower = pass(2, Scan, SLOWER);
+        let discarded = RoundRecord { discarded: Some("busy".to_string()), ..slower };
+        assert!(told(&[pass(1, Scan, LEVEL), discarded]).is_empty(), "it does not count");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The verdicts as a terminal shows them: what was found, then a table by test.
+//! The verdicts for a terminal: a table by test, then findings and remarks.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Color, Table};
@@ -11,7 +11,7 @@ use crate::model::loaded;
 use crate::model::number::duration;
 use crate::text::{bullets, wrapped};
 
-/// Refusals that are shown.
+/// The discarded measurements that are shown.
 const REFUSALS: usize = 10;
 
 /// The verdicts as text, without the facts of the run.
@@ -20,7 +20,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
     for judged in &verdicts.judged {
         parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
         if let Some(why) = &judged.invalid {
-            parts.push(format!("Nothing of this can be believed: {why}\n"));
+            parts.push(format!("All results of this contender are invalid: {why}\n"));
         }
         parts.push(table(verdicts, judged, colour));
         parts.push(times(verdicts, judged));
@@ -28,20 +28,20 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         parts.push(profile_text::text(&judged.profiles));
     }
     let remarks = verdicts.remarks().into_iter();
-    parts.push(bullets("How sure that is", &remarks.collect::<Vec<_>>()));
+    parts.push(bullets("Certainty", &remarks.collect::<Vec<_>>()));
     let mut refusals = verdicts.refusals();
     if !refusals.is_empty() {
         let more = refusals.len().saturating_sub(REFUSALS);
         refusals.truncate(REFUSALS);
         refusals.extend((more > 0).then(|| format!("… and {more} more, in result.json")));
-        parts.push(bullets("Measured, but refused by a guard", &refusals));
+        parts.push(bullets("Discarded measurements", &refusals));
     }
     parts.push(legend(verdicts));
     parts.retain(|part| !part.is_empty());
     parts.join("\n")
 }
 
-/// Of whole runs, how long the operations took that the tests count; slices keep no times.
+/// Service times of whole runs; slices record no times.
 fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> String {
     let tails = (0..verdicts.tests.len()).filter_map(|index| {
         let time = verdicts.times(judged, index).into_iter().find(|time| time.name == TAIL)?;
@@ -91,7 +91,7 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged, colour: Colour) -> String {
             right(span(&suite.shift)),
             Cell::new(""),
             right(suite.rounds.to_string()),
-            Cell::new(format!("what all tests have in common: {}", change(&suite.shift))),
+            Cell::new(format!("change that all tests share: {}", change(&suite.shift))),
         ]);
     }
     let mut group = "";
@@ -144,33 +144,33 @@ fn findings(judged: &Judged) -> String {
         text.push_str(&format!("{number}. {cause}: {}\n", finding.statement));
         let checks = finding.checks();
         text.extend(checks.map(|(what, checks)| format!("   {what}: {checks}\n")));
-        text.push_str(&format!("   next: {}\n", finding.next));
+        text.push_str(&format!("   Next: {}\n", finding.next));
     }
     text
 }
 
 fn legend(verdicts: &Verdicts<'_>) -> String {
-    let twin = match verdicts.plan.twin {
-        true => "The base takes part twice, and both are its level. ",
+    let control = match verdicts.plan.control {
+        true => "The baseline is the mean of the baseline and its A/A control. ",
         false => "",
     };
     let mut more = String::new();
     if !verdicts.plan.of.is_chain() && verdicts.plan.loads.is_some() {
-        more += " Intervals are about these loads: how data came to be may be worth more.";
+        more += " Intervals hold for these loads: the effect of another load may be larger.";
     }
     if let Some((micros, share)) = verdicts.reading() {
         let share = 100.0 * share;
         more += &format!(
-            " Reading counters at the edges of slices took {micros:.0} us of the client's CPU, {share:.1} % \
-             beside each slice."
+            " Reading counters at the edges of slices took {micros:.0} us of the client's CPU, \
+             {share:.1} % beside each slice."
         );
     }
     let counted = verdicts.counted();
     let here = counted.here();
     let legend = format!(
-        "rQPS is {} per second as a share of the base's.{here} {twin}A round is a restart of all \
+        "rQPS is {} per second as a share of the baseline's.{here} {control}Each round restarts all \
          servers; intervals are over rounds and adjusted for the number of tests. Data were \
-         {}.{more} docs/verdicts.md says how a verdict is reached.",
+         {}.{more} docs/verdicts.md explains how a verdict is reached.",
         counted.many,
         loaded(verdicts.plan),
     );

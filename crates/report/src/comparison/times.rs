@@ -1,8 +1,8 @@
-//! How long operations took in whole runs, by percentile. Slices keep no times.
+//! Service times of operations in whole runs, by percentile. Slices record no times.
 
 use std::collections::BTreeMap;
 
-use rqps_plan::Counts;
+use rqps_plan::{CONTROL, Counts};
 use rqps_stats::Estimate;
 use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::{Cost, LogValues, Sample};
@@ -11,22 +11,22 @@ use rqps_store::RoundRecord;
 use super::costs::mean;
 use super::observed::Observed;
 use super::pair::Pair;
-use super::{Judged, TWIN, Verdicts};
+use super::{Judged, Verdicts};
 use crate::model::{counted_operation, percentile};
 
-/// The percentile that is told where there is room for one.
+/// The percentile that is shown where there is room for one.
 pub(crate) const TAIL: &str = "p99";
 
-/// Round, part and attempt of a pass, and who took part.
+/// Round, part and attempt of a measurement, and the arm.
 type Place<'a> = (u32, u32, u32, &'a str);
 
-/// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none where
+/// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none if
 /// too few lie beyond.
 #[derive(Default)]
 pub(crate) struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]>);
 
 impl<'a> Times<'a> {
-    /// Of the passes that count.
+    /// Of the measurements that count.
     pub(super) fn of(passes: impl Iterator<Item = &'a RoundRecord>, counts: Counts) -> Times<'a> {
         let operation = counted_operation(counts);
         let mut times = BTreeMap::new();
@@ -43,7 +43,7 @@ impl<'a> Times<'a> {
         Times(times)
     }
 
-    /// Whether one of the percentiles is known of anybody.
+    /// Whether one of the percentiles is known for any arm.
     pub(super) fn has(&self, which: usize) -> bool {
         self.0.values().any(|within| within[which].is_some())
     }
@@ -60,14 +60,15 @@ fn place<'p>(pass: &RoundRecord, name: &'p str) -> Place<'p> {
 }
 
 impl Pair<'_> {
-    /// By percentile and round, those of the contender and the twin against the base's.
+    /// By percentile and round, the times of the contender and the A/A control against the
+    /// baseline's.
     pub(super) fn times(&self, test: &Observed<'_>, passes: &[&RoundRecord]) -> Vec<Cost> {
         let cost = |(which, (name, _)): (usize, (&str, f64))| {
             let log =
                 |pass: &RoundRecord, name: &str| Some(test.times.within(pass, name, which)?.ln());
             let round = |pass: &&RoundRecord| {
                 let (base, contender) = (log(pass, self.base)?, log(pass, self.contender)?);
-                Some(LogValues { base, twin: log(pass, TWIN), contender })
+                Some(LogValues { base, control: log(pass, CONTROL), contender })
             };
             let rounds: Vec<LogValues> = passes.iter().filter_map(round).collect();
             (!rounds.is_empty())
@@ -77,8 +78,9 @@ impl Pair<'_> {
     }
 }
 
-pub(crate) const TIMES_NOTE: &str = "From when an operation was sent to its end. Each round has percentiles of its own; times are \
-     their means, and the ratio is estimated as that of the rates is. A percentile needs ten operations beyond it.";
+pub(crate) const TIMES_NOTE: &str = "Service time is from the start of an operation to its end. \
+     Times are means over the percentiles of the rounds, and the ratio is estimated like that of the \
+     rates. A percentile needs ten operations beyond it.";
 
 /// A percentile of the service times of one test and contender.
 pub(crate) struct Time<'v> {
@@ -90,7 +92,7 @@ pub(crate) struct Time<'v> {
 }
 
 impl Verdicts<'_> {
-    /// In a test that was measured by whole runs; those that operations enough were recorded of.
+    /// In a test that was measured by whole runs: the percentiles with enough operations.
     pub(crate) fn times<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<Time<'v>> {
         let (test, verdict) = (&self.tests[index], &judged.verdicts[index]);
         let passes = self.pair(judged).passes(test, verdict.stage);

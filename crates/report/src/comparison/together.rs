@@ -1,5 +1,5 @@
-//! All rounds of whole runs together, as if each test had been a single step: what can be told of a
-//! step can be told of them.
+//! Whole runs pooled over rounds, as if each test were a single step, with everything that is known
+//! of a step.
 
 use hdrhistogram::Histogram;
 use rqps_observe::Reading;
@@ -14,12 +14,12 @@ use super::whole::{done, whole_seconds};
 use crate::model::{Model, StepModel, Table, by_known_column};
 
 impl Verdicts<'_> {
-    /// One for each test and contender that has runs which count; none of slices.
+    /// One for each test and arm with runs that count; none for slices.
     pub(crate) fn together(&self) -> Vec<RoundRecord> {
         self.steps(|test, contender| test.counted_with(contender).collect())
     }
 
-    /// The same, with all runs of where none counts, as none does that writes fell behind in.
+    /// The same, but with all runs where none counts, since none does if writes fell behind.
     pub(crate) fn promising(&self) -> Vec<RoundRecord> {
         self.steps(|test, contender| {
             let counted: Vec<&RoundRecord> = test.counted_with(contender).collect();
@@ -58,7 +58,7 @@ impl Verdicts<'_> {
     }
 }
 
-/// A round of a test with one arm, as if that had been measured by itself.
+/// A round of a test with a single arm.
 pub(super) fn step(
     test: &Observed<'_>,
     place: u32,
@@ -75,7 +75,7 @@ pub(super) fn step(
     }
 }
 
-/// Runs of a contender as one; none of nothing.
+/// Runs of an arm as one; none without runs.
 pub(super) fn measurement(contender: &str, passes: &[&RoundRecord]) -> Option<Measurement> {
     passes.first()?;
     let slices = || {
@@ -105,8 +105,7 @@ pub(super) fn measurement(contender: &str, passes: &[&RoundRecord]) -> Option<Me
     })
 }
 
-/// Adds what all clients did in a round. Its whole seconds come after those of the rounds before
-/// it.
+/// Adds the work of all clients in a round. Its whole seconds follow those of the rounds before it.
 fn add(workers: &mut Vec<WorkRecord<Histogram<u64>>>, side: &Measurement, seconds: usize) {
     for work in &side.work {
         let operation = work.operation;
@@ -120,7 +119,7 @@ fn add(workers: &mut Vec<WorkRecord<Histogram<u64>>>, side: &Measurement, second
     }
 }
 
-/// The columns of the posts on the benchmark of what counts this, a list for each of their tables.
+/// The columns of the posts on the benchmark with these counts, a list for each of their tables.
 pub(crate) fn columns(counts: Counts) -> &'static [&'static [Column]] {
     match counts {
         Counts::Statements | Counts::RowsScanned => &[&IOSTAT, &VMSTAT],
@@ -128,7 +127,7 @@ pub(crate) fn columns(counts: Counts) -> &'static [&'static [Column]] {
     }
 }
 
-/// The same, as far as they are known.
+/// The same, without unknown columns.
 pub(crate) fn metrics(model: &Model, step: &StepModel) -> Vec<Table> {
     let tables = columns(step.counts).iter().map(|&of| by_known_column(model, step, of));
     tables.filter(|table| !table.is_empty()).collect()

@@ -6,8 +6,8 @@ use super::json::{finite, ratio};
 use super::labels::label;
 use super::{Judged, Verdicts};
 
-/// The verdict on a contender in a test. Ratios are relative to the base, with intervals of 95 %;
-/// what has no bound or is not known is none.
+/// The verdict on a contender in a test. Ratios are relative to the baseline, with intervals of
+/// 95 %. An unknown value, or an end that is not bounded, is none.
 #[derive(Default, Serialize)]
 pub(crate) struct VerdictRow<'v> {
     pub(crate) test: &'v str,
@@ -15,25 +15,25 @@ pub(crate) struct VerdictRow<'v> {
     pub(crate) operation: &'static str,
     pub(crate) method: &'static str,
     pub(crate) contender: &'v str,
-    pub(crate) base: &'v str,
+    pub(crate) baseline: &'v str,
     pub(crate) label: &'static str,
     /// Of the rates, its interval adjusted for the number of tests.
     pub(crate) ratio: Option<f64>,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
     pub(crate) adjusted_p: Option<f64>,
-    /// The change that would have been seen with a chance of 80 %, as a share.
+    /// The MDE, as a share.
     pub(crate) detectable: Option<f64>,
     /// Rounds that it comes from.
     pub(crate) rounds: u64,
-    /// Per second, in what the test counts.
-    pub(crate) base_rate: Option<f64>,
+    /// Per second, in the unit of the test.
+    pub(crate) baseline_rate: Option<f64>,
     pub(crate) rate: Option<f64>,
-    /// Of the CPU that one of it takes.
+    /// Of the server's CPU per operation.
     pub(crate) cpu_ratio: Option<f64>,
     pub(crate) cpu_low: Option<f64>,
     pub(crate) cpu_high: Option<f64>,
-    /// The label in words, with why a test is invalid, or how a promised rate was missed.
+    /// The label in words, with the reason of an invalid test, or a missed write rate.
     pub(crate) verdict: String,
 }
 
@@ -55,7 +55,7 @@ impl Verdicts<'_> {
             operation: test.counts(self.plan).operation(),
             method: self.plan.method_of(test.name).name(),
             contender: &judged.contender,
-            base: &self.base,
+            baseline: &self.base,
             label: label(&verdict.label),
             ratio: rate.as_ref().map(|ratio| ratio.value),
             low: rate.as_ref().and_then(|ratio| ratio.low),
@@ -63,7 +63,7 @@ impl Verdicts<'_> {
             adjusted_p: finite(verdict.adjusted_p),
             detectable: finite(verdict.detectable.exp_m1()),
             rounds: verdict.contributions.len() as u64,
-            base_rate: test.rate_beside(&self.base, &judged.contender),
+            baseline_rate: test.rate_beside(&self.base, &judged.contender),
             rate: test.rate(&judged.contender),
             cpu_ratio: cpu.as_ref().map(|ratio| ratio.value),
             cpu_low: cpu.as_ref().and_then(|ratio| ratio.low),

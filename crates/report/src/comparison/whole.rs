@@ -1,4 +1,4 @@
-//! The seconds of a contender's whole run.
+//! The seconds of an arm's whole run.
 
 use std::iter::repeat;
 
@@ -7,14 +7,14 @@ use rqps_store::{Measurement, Operation, RoundRecord, Second};
 
 use crate::model::sums_by_second;
 
-/// So many seconds of a contender's run are whole; what is left of its last one is no rate.
+/// The number of whole seconds of an arm's run: the rest of the last second is no rate.
 pub(super) fn whole_seconds(pass: &RoundRecord, contender: &str) -> usize {
     let slices = pass.slices.iter().filter(|slice| slice.arm == contender);
     slices.map(|slice| slice.nanos / 1_000_000_000).max().unwrap_or(0) as usize
 }
 
-/// What all clients did of one kind of operation in each of so many seconds; without an operation
-/// of this kind nothing. Who did nothing in the last seconds may have no entries for them.
+/// The work of all clients of one kind of operation in each of the first seconds; empty without an
+/// operation of this kind. There may be no entries for idle seconds at the end.
 pub(super) fn done(side: &Measurement, operation: Operation, seconds: usize) -> Vec<Second> {
     let work = side.work.iter().find(|work| work.operation == operation);
     let idle = repeat(Second::default());
@@ -22,7 +22,7 @@ pub(super) fn done(side: &Measurement, operation: Operation, seconds: usize) -> 
         .unwrap_or_default()
 }
 
-/// What all clients did in each second, of whatever kind.
+/// The operations of all clients in each second, of all kinds.
 pub(super) fn operations(side: &Measurement) -> Vec<f64> {
     let longest = side.work.iter().map(|work| work.seconds.len()).max().unwrap_or(0);
     let mut operations = vec![0.0; longest];
@@ -34,14 +34,14 @@ pub(super) fn operations(side: &Measurement) -> Vec<f64> {
     operations
 }
 
-/// The same of whole seconds.
+/// The same in whole seconds.
 pub(super) fn rates(pass: &RoundRecord, contender: &str) -> Vec<f64> {
     let mut rates = pass.arms.get(contender).map(operations).unwrap_or_default();
     rates.truncate(whole_seconds(pass, contender));
     rates
 }
 
-/// The sum of some metrics in each of so many seconds; nothing where none of them was ever read.
+/// The sum of some metrics in each of the first seconds; empty if none of them was ever read.
 pub(super) fn sampled(side: &Measurement, metrics: &[Metric], seconds: usize) -> Vec<f64> {
     if metrics.iter().all(|metric| side.samples.column(metric).is_none()) {
         return Vec::new();

@@ -3,8 +3,8 @@
 use super::Rows;
 use crate::model::Matrix;
 
-/// A row for each round of each test and contender, with what the test counts and every measure
-/// that the page can show; empty where a contender took no part.
+/// A row for each round of each test and contender, with the counted operation and every measure of
+/// the page; empty cells where a contender has no measurement.
 pub(crate) fn rounds(matrix: &Matrix) -> String {
     let mut rows = Rows::new();
     let measures =

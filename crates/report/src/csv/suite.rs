@@ -7,10 +7,10 @@ use super::Rows;
 use crate::model::{MEASURES, Model, Suite, share, varies};
 use crate::text::published;
 
-/// The files that a run of the microbenchmarks has beside those of every run, each by its name:
-/// `relative.csv` and `relative.txt` are the published tables (the latter with tabs and numbers
-/// first, as in the posts), `tests.csv` has everything about each test, and `scaleup.csv` is there
-/// where tests ran with several numbers of clients. None for other benchmarks.
+/// The additional files of a run of the microbenchmarks, by name. `relative.csv` and `relative.txt`
+/// are the published tables (the latter with tabs and numbers first, as in the posts), `tests.csv`
+/// has all measures of each test, and `scaleup.csv` exists if tests ran with several numbers of
+/// clients. None for other benchmarks.
 pub fn suite_files(run: &Run) -> Vec<(&'static str, String)> {
     let model = Model::new(run);
     let Some(suite) = Suite::new(&model) else { return Vec::new() };
@@ -26,7 +26,7 @@ pub fn suite_files(run: &Run) -> Vec<(&'static str, String)> {
 }
 
 /// A row for each published test and number of clients, with the rate of each contender as a share
-/// of the base's, which is the first of them.
+/// of the baseline's, which comes first.
 fn relative_tests(suite: &Suite) -> String {
     let mut rows = Rows::new();
     let Some(base) = suite.model.base else { return rows.finish() };
@@ -47,8 +47,8 @@ fn relative_tests(suite: &Suite) -> String {
     rows.finish()
 }
 
-/// Every finished step with all that is derived of it, unrounded except for the posts' columns. The
-/// unreported ones have no group.
+/// Every finished step with all measures, unrounded except for the posts' columns. Unreported steps
+/// have no group.
 fn tests(suite: &Suite) -> String {
     let mut rows = Rows::new();
     let place = ["contender", "test", "group", "clients", "relative"];
@@ -112,7 +112,7 @@ fn scaleup(suite: &Suite) -> String {
     rows.finish()
 }
 
-/// Empty for what does not exist.
+/// Empty if there is no value.
 fn number(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }

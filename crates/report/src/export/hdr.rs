@@ -1,5 +1,5 @@
-//! HdrHistogram interval logs, version 1.3 with V2 histograms: what HistogramLogAnalyzer and the
-//! libraries of many languages read.
+//! HdrHistogram interval logs, version 1.3 with V2 histograms, as HistogramLogAnalyzer and
+//! libraries of many languages read them.
 
 use std::time::{Duration, SystemTime};
 
@@ -13,14 +13,14 @@ use super::File;
 use crate::comparison::Verdicts;
 use crate::model::{Measured, Model};
 
-/// Nanoseconds in the unit of the maxima that a log shows.
+/// Nanoseconds in the unit of the maxima of a log.
 const MILLISECOND: f64 = 1e6;
 
-/// A log for each contender and step that was measured to its end: `<contender>.<step>.hlog`. The
-/// whole window is one interval. Values are nanoseconds, of all connections together; the tag is
-/// the operation (`query`) and, where a rate is set, the clock: `insert.raw` from when it was sent,
-/// `insert.co-fixed` from when it was due. Of a comparison a log for each contender and test by
-/// whole runs: those of all rounds that count, together.
+/// A log for each contender and finished step: `<contender>.<step>.hlog`. The whole window is one
+/// interval. Values are nanoseconds over all connections. The tag is the operation (`query`) and,
+/// if a rate is set, the clock: `insert.raw` from when it was sent, `insert.co-fixed` from when it
+/// was due. A comparison has a log for each contender and test by whole runs, pooled over the
+/// rounds that count.
 pub fn hdr(run: &Run) -> Vec<File> {
     let Some(verdicts) = Verdicts::new(run) else { return logs(&Model::new(run)) };
     logs(&verdicts.model(run, &verdicts.together()))
@@ -41,7 +41,7 @@ fn logs(model: &Model) -> Vec<File> {
 
 fn log(measured: &Measured) -> Vec<u8> {
     let record = measured.record;
-    // Only a damaged store has another form of time.
+    // Only a damaged store has a time in another format.
     let started: SystemTime = measured
         .round
         .started
@@ -70,10 +70,10 @@ fn log(measured: &Measured) -> Vec<u8> {
     for totals in &measured.totals {
         let operation = totals.operation.name();
         match &totals.response {
-            None => write(operation, &totals.service),
+            None => write(operation, &totals.service.unpacked()),
             Some(response) => {
-                write(&format!("{operation}.raw"), &totals.service);
-                write(&format!("{operation}.co-fixed"), response);
+                write(&format!("{operation}.raw"), &totals.service.unpacked());
+                write(&format!("{operation}.co-fixed"), &response.unpacked());
             }
         }
     }

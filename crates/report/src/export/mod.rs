@@ -1,4 +1,4 @@
-//! What other programs load: their formats, from the same model as the tables.
+//! Exports in the formats of other programs, from the same model as the tables.
 
 mod hdr;
 mod otava;
@@ -10,7 +10,7 @@ pub use otava::otava;
 pub use parquet::parquet;
 pub use sysbench::sysbench;
 
-/// A file of an export that has several.
+/// A file of an export with several files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     pub name: String,

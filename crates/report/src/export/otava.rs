@@ -1,4 +1,5 @@
-//! A row for each contender, as Apache Otava imports them to find change points over many versions.
+//! A row for each contender, in the format that Apache Otava imports to find change points over
+//! versions.
 
 use csv::Writer;
 use rqps_store::{ContenderRecord, Part, Run};
@@ -18,17 +19,17 @@ const VALUES: [Value; 3] = [
     ("longest_ms", |measured| Some(measured.window().longest_response? as f64 / 1e6)),
 ];
 
-/// A contender, when it began, and its values.
+/// A contender, its start time, and its values.
 struct Row<'a> {
     contender: &'a ContenderRecord,
     time: &'a str,
     values: Vec<Option<f64>>,
 }
 
-/// `time` (when its first step began), `run`, `contender`, `dbms`, `version`, then
-/// `<step>.<value>`, of a comparison `<test>.<measure>`, the mean over rounds. In the order of the
-/// plan, or of the runs that were merged. Otava takes no empty value: a contender that did not
-/// finish all steps is left out, and so is a column that another has no value for.
+/// Columns `time` (start of the first step), `run`, `contender`, `dbms`, `version`, then
+/// `<step>.<value>`; in a comparison `<test>.<measure>`, the mean over rounds. The order is that of
+/// the plan, or of the merged runs. Otava accepts no empty value: contenders that did not finish
+/// all steps are omitted, and so are columns with a missing value.
 pub fn otava(run: &Run) -> String {
     match Verdicts::new(run) {
         Some(verdicts) => compared(run, &verdicts.matrix(run)),
@@ -95,7 +96,7 @@ fn write(run: &Run, names: Vec<String>, rows: Vec<Row<'_>>) -> String {
     String::from_utf8(bytes).expect("the cells were strings")
 }
 
-/// Of the run that a contender is of; of a comparison with the rounds of several runs, of each.
+/// The id of a contender's run; if rounds of several runs were merged, all their ids.
 fn ids(run: &Run, contender: &str) -> String {
     let is_in = |part: &&Part| part.contenders.iter().any(|name| name == contender);
     let parts = run.parts.iter().filter(is_in);

@@ -35,11 +35,11 @@ enum Values {
 /// A row of a table before it is cut into columns: a contender in a step.
 type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 
-/// `steps.parquet`: a row for each contender and step that was begun, with what `metrics.csv` has
-/// and every metric as it was read. `seconds.parquet`: the columns of `seconds.csv`.
-/// `histograms.parquet`: how often each response time was recorded, of steps that were measured to
-/// their end. Of a comparison `verdicts.parquet` and `rounds.parquet`, the columns of the files as
-/// CSV with the run, and of its whole runs steps and histograms, all rounds of a test as one.
+/// `steps.parquet`: a row for each contender and begun step, with the columns of `metrics.csv` and
+/// every raw metric. `seconds.parquet`: the columns of `seconds.csv`. `histograms.parquet`: the
+/// counts of response times in finished steps. A comparison has `verdicts.parquet` and
+/// `rounds.parquet`, the columns of the CSV files with the run. Its whole runs have steps and
+/// histograms, pooled over rounds.
 pub fn parquet(run: &Run) -> Vec<File> {
     let file = |(name, columns): (&str, Vec<Column>)| File {
         name: name.to_string(),
@@ -91,10 +91,10 @@ fn count(name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) -> C
     Column { name: name.to_string(), unit: unit.to_string(), values }
 }
 
-/// The columns that say where a row belongs, so that files of many runs can be read together.
+/// The columns that identify a row, also among files of many runs.
 fn place_columns(model: &Model, rows: &[Place]) -> Vec<Column> {
     let name = |row: &Place| model.contenders[row.0];
-    // The twin of a comparison is its base.
+    // The A/A control of a comparison is its baseline.
     let record = |row: &Place| {
         let mut records = model.run.contenders.iter();
         records.find(|record| record.name == name(row)).or(model.run.contenders.first())
@@ -121,7 +121,7 @@ fn verdict_rows(run: &Run, verdicts: &Verdicts<'_>) -> Vec<Column> {
         ("operation", |row| row.operation.to_string()),
         ("method", |row| row.method.to_string()),
         ("contender", |row| row.contender.to_string()),
-        ("base", |row| row.base.to_string()),
+        ("baseline", |row| row.baseline.to_string()),
         ("label", |row| row.label.to_string()),
         ("verdict", |row| row.verdict.clone()),
     ];
@@ -131,7 +131,7 @@ fn verdict_rows(run: &Run, verdicts: &Verdicts<'_>) -> Vec<Column> {
         ("high", "", |row| row.high),
         ("adjusted_p", "", |row| row.adjusted_p),
         ("detectable", "", |row| row.detectable),
-        ("base_rate", "per s", |row| row.base_rate),
+        ("baseline_rate", "per s", |row| row.baseline_rate),
         ("rate", "per s", |row| row.rate),
         ("cpu_ratio", "", |row| row.cpu_ratio),
         ("cpu_low", "", |row| row.cpu_low),
@@ -226,7 +226,8 @@ fn histograms(model: &Model, places: &[Place]) -> Vec<Column> {
             let clocks =
                 [("service", Some(&totals.service)), ("response", totals.response.as_ref())];
             for (clock, recorded) in clocks {
-                for value in recorded.into_iter().flat_map(|recorded| recorded.iter_recorded()) {
+                let Some(recorded) = recorded.map(|recorded| recorded.unpacked()) else { continue };
+                for value in recorded.iter_recorded() {
                     rows.push(*place);
                     let (at, times) = (value.value_iterated_to(), value.count_at_value());
                     cells.push((totals.operation.name(), clock, at, times));
@@ -304,7 +305,7 @@ fn fill(writer: &mut ColumnWriter, values: Values) -> Result<(), ParquetError> {
     Ok(())
 }
 
-/// For each row whether it has a value, and the values that there are.
+/// For each row whether it has a value, and the existing values.
 fn present<T, U>(values: Vec<Option<T>>, convert: impl Fn(T) -> U) -> (Vec<i16>, Vec<U>) {
     let levels = values.iter().map(|value| i16::from(value.is_some())).collect();
     (levels, values.into_iter().flatten().map(convert).collect())

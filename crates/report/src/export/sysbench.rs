@@ -1,21 +1,20 @@
-//! What sysbench would have printed, for the scripts that read that.
+//! The output of sysbench, for scripts that parse it.
 
 use std::fmt::Write;
 
-use rqps_store::{Measurement, Operation, Run, WorkRecord};
+use rqps_store::{Measurement, Operation, Run};
 
 use crate::comparison::Verdicts;
 use crate::model::{Measured, Model, Totals};
 
-/// As sysbench prints by default.
+/// The default of sysbench.
 const PERCENTILE: f64 = 95.0;
 
-/// The report of sysbench 1.1 for each contender, step and kind of operation that was measured to
-/// its end, one after the other, each below a line `# <contender> <step> <operation>`. A
-/// transaction is an operation, a thread a connection. The lines of the seconds have the longest
-/// time as `lat (ms,100%)`, since no other is kept by second, and divide queries as the whole step
-/// does. Of a comparison each whole run that counts, with ` round <number>` behind that line;
-/// slices have neither seconds nor times.
+/// The report of sysbench 1.1 for each contender, finished step and kind of operation, each below a
+/// line `# <contender> <step> <operation>`. A transaction is an operation, a thread a connection.
+/// The lines of seconds have the longest time as `lat (ms,100%)`, since no other is recorded by
+/// second, and split queries like the whole step. A comparison has each whole run that counts, with
+/// ` round <number>` at the end of that line; slices have neither seconds nor times.
 pub fn sysbench(run: &Run) -> String {
     let mut text = String::new();
     reports(&mut text, run).expect("memory takes all bytes");
@@ -33,7 +32,7 @@ fn reports(text: &mut String, run: &Run) -> std::fmt::Result {
     Ok(())
 }
 
-/// Of each kind of operation; `which` tells it from others of the same step.
+/// A report for each kind of operation; `which` is the round, if there are several.
 fn report(text: &mut String, measured: &Measured, which: &str) -> std::fmt::Result {
     let record = measured.record;
     for totals in measured.totals.iter().filter(|totals| totals.operations > 0) {
@@ -54,7 +53,7 @@ fn report(text: &mut String, measured: &Measured, which: &str) -> std::fmt::Resu
     Ok(())
 }
 
-/// What all connections did together is kept as that of client 0.
+/// The sum over all connections is recorded as client 0.
 fn threads(record: &Measurement, operation: Operation) -> usize {
     let workers = || record.work.iter().filter(|worker| worker.operation == operation);
     match workers().any(|worker| worker.client == 0) {
@@ -93,7 +92,7 @@ fn statistics(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Resu
     ] {
         writeln!(text, "        {name:<33}{count}")?;
     }
-    // What was begun again is what sysbench calls an ignored error.
+    // A retried operation is an ignored error of sysbench.
     for (name, count) in [
         ("transactions:", totals.operations),
         ("queries:", totals.statements()),
@@ -112,8 +111,8 @@ fn times(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Result {
     writeln!(text, "    events/s (eps):                      {rate:.4}")?;
     writeln!(text, "    time elapsed:                        {length:.4}s")?;
     writeln!(text, "    total number of events:              {}\n", totals.operations)?;
-    // With a rate, sysbench counts from when an event was due.
-    let times = totals.response.as_ref().unwrap_or(&totals.service);
+    // With a rate, sysbench counts from when an event is due.
+    let times = totals.response.as_ref().unwrap_or(&totals.service).unpacked();
     let ms = |nanoseconds: f64| nanoseconds / 1e6;
     writeln!(text, "Latency (ms):")?;
     for (name, value) in [
@@ -128,7 +127,7 @@ fn times(text: &mut String, totals: &Totals, length: f64) -> std::fmt::Result {
     Ok(())
 }
 
-/// Left out where it is not known what each thread did.
+/// Omitted if the work of each thread is not known.
 fn fairness(text: &mut String, events: &[(f64, f64)], threads: usize) -> std::fmt::Result {
     if events.len() != threads {
         return Ok(());
@@ -142,15 +141,14 @@ fn fairness(text: &mut String, events: &[(f64, f64)], threads: usize) -> std::fm
     writeln!(text, "    execution time (avg/stddev):   {seconds:.4}/{spread:.2}")
 }
 
-/// Of each connection that did the operation: how many, and seconds spent in them.
+/// For each connection with the operation: the number of events, and their seconds.
 fn events(record: &Measurement, operation: Operation) -> Vec<(f64, f64)> {
     let workers = record.work.iter().filter(|worker| worker.operation == operation);
     let seconds = |times: &hdrhistogram::Histogram<u64>| times.mean() * times.len() as f64 / 1e9;
-    let workers = workers.cloned().map(WorkRecord::unpacked);
-    workers.map(|worker| (worker.operations as f64, seconds(&worker.service))).collect()
+    workers.map(|work| (work.operations as f64, seconds(&work.service.unpacked()))).collect()
 }
 
-/// Of all values, as sysbench has it.
+/// The deviation of the population, as in sysbench.
 fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! What the DBMSs counted in a test of a comparison, folded: a table for each contender.
+//! The DBMSs' own counters in a test of a comparison, folded: a table for each contender.
 
 use std::collections::BTreeMap;
 
@@ -8,18 +8,18 @@ use rqps_analysis::diagnosis::Change;
 use crate::comparison::{Judged, Verdicts};
 use crate::model::number::significant;
 
-const NOTE: &str = "Counters of the DBMS under its own names and in its own units, for an operation of a client: a \
-     statement, a transaction or a batch of rows, warm-up included. Here are those that causes rest on, and those \
-     that differ beyond doubt and by the margin or more. The interval is of the ratio by itself, over rounds; grey \
-     is what may be nothing, or less than the base differs from its twin.";
+const NOTE: &str = "Counters of the DBMS with its own names and units, per operation of a client: a statement, a \
+     transaction or a batch of rows, warm-up included. The table has the counters behind causes, and those that \
+     differ significantly and by at least the margin. The interval of the ratio is over rounds and not adjusted. \
+     Grey changes are not significant, or smaller than the difference of the A/A control.";
 
-/// The tables themselves are among the compressed data, for the script.
+/// The tables themselves are in the compressed data, for the script.
 pub(super) fn folded(verdicts: &Verdicts<'_>, index: usize) -> Markup {
     let mut judged = verdicts.judged.iter();
     html! {
         @if judged.any(|judged| !verdicts.counters(judged, index).is_empty()) {
             details data-engine=(verdicts.tests[index].name) {
-                summary { "What the DBMS counted itself" }
+                summary { "Counters of the DBMS" }
                 div {}
                 p.note { (NOTE) }
             }
@@ -66,7 +66,7 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> Markup {
     }
 }
 
-/// Much happens once in a million operations.
+/// Some events happen once in a million operations.
 fn amount(value: f64) -> String {
     match value {
         value if value > 0.0 && value < 1e-3 => format!("{value:.2e}"),
@@ -74,7 +74,7 @@ fn amount(value: f64) -> String {
     }
 }
 
-/// There is none to nothing.
+/// None if either value is zero.
 fn ratio(change: &Change) -> Markup {
     let known = change.log.ends().filter(|_| change.base > 0.0 && change.contender > 0.0);
     let number = |log: f64| significant(log.exp());

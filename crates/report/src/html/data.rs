@@ -1,5 +1,5 @@
-//! The numbers behind the page, in the page: for its charts and to be saved. They are compressed,
-//! as a browser can undo: zlib, then base64.
+//! The numbers behind the page, in the page: for its charts and for saving. They are compressed as
+//! a browser can decode it: zlib, then base64.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -20,17 +20,17 @@ use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
 use crate::text::post_of;
 
-/// Offered for saving: the id of the script element, the name of the file, and what it is.
+/// A file to save: the id of the script element, the name of the file, and its description.
 type File = (&'static str, &'static str, &'static str);
 
 const FILES: [File; 3] = [
-    ("plan", "plan.toml", "what was run, to run it again"),
-    ("result", "result-summary.json", "everything but the single seconds, as JSON"),
-    ("text", "report.txt", "the tables as text, for a post or a mail"),
+    ("plan", "plan.toml", "the plan, to repeat the run"),
+    ("result", "result-summary.json", "all results as JSON, without the series of seconds"),
+    ("text", "report.txt", "the tables as text, for a post or an email"),
 ];
 const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV");
-const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "every verdict with its interval as CSV");
-const ROUNDS: File = ("rounds-csv", "rounds.csv", "every measure of every round as CSV");
+const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "all verdicts with intervals as CSV");
+const ROUNDS: File = ("rounds-csv", "rounds.csv", "all measures of all rounds as CSV");
 
 pub(super) fn section(
     model: &Model,
@@ -59,7 +59,7 @@ pub(super) fn section(
                 }
             }
             p.note {
-                "The single seconds are beside this page, which would be too large with them: in "
+                "The page would be too large with the series of seconds. They are in "
                 @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
             }
             (json("charts", &charts(model)))

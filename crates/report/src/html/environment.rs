@@ -1,4 +1,4 @@
-//! Who was measured, where, and how they were set.
+//! The contenders, their settings and the machine.
 
 use maud::{Markup, html};
 use rqps_plan::Flags;
@@ -29,7 +29,7 @@ pub(super) fn sections(model: &Model) -> Markup {
     }
 }
 
-/// The command that does the same again.
+/// The command that repeats the run.
 fn reproduce(run: &Run) -> Markup {
     let again = "rqps run plan.toml --out again".to_string();
     let commands: Vec<String> = match run.parts.as_slice() {
@@ -46,17 +46,17 @@ fn reproduce(run: &Run) -> Markup {
         }
         p.note {
             @if run.parts.is_empty() {
-                "plan.toml is in the run directory and among the data below; it has the seed, so that \
-                 the order and the work are the same. It was first run as "
+                "plan.toml is in the run directory and in the data below. It contains the seed, so \
+                 order and work are the same. The original command is "
                 code { (typed(&run.manifest.command)) } "."
             } @else {
-                "A command for each of the runs that this report was put together from."
+                "The commands of the merged runs."
             }
         }
     }
 }
 
-/// As a shell takes it.
+/// A command as typed in a shell.
 fn typed(command: &[String]) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:@,+%^".contains(c);
     let word = |word: &String| match !word.is_empty() && word.chars().all(is_plain) {
@@ -112,7 +112,7 @@ fn known(value: &Option<String>) -> &str {
     value.as_deref().unwrap_or("-")
 }
 
-/// The level and what is not usual, and below it all else.
+/// The level and unusual flags, and below them all others.
 fn compiled(flags: Option<&Flags>) -> Markup {
     let Some(flags) = flags else { return html! { "-" } };
     html! {
@@ -122,7 +122,7 @@ fn compiled(flags: Option<&Flags>) -> Markup {
     }
 }
 
-/// The first digits, which tell builds apart; all of them on hover and in the data.
+/// The first digits, which differ between builds; all digits on hover and in the data.
 fn digest(value: &Option<String>) -> Markup {
     match value {
         Some(digest) => {
@@ -176,13 +176,13 @@ type Fact = fn(&Manifest) -> String;
 
 const FACTS: [(&str, Fact); 8] = [
     ("rqps", |manifest| manifest.rqps_version.clone()),
-    ("begun", |manifest| manifest.created.clone()),
+    ("started", |manifest| manifest.created.clone()),
     ("command", |manifest| typed(&manifest.command)),
     ("order of the contenders", |manifest| manifest.order.join(", ")),
     ("CPUs", |manifest| manifest.cpus.to_string()),
     ("memory of the servers", |manifest| manifest.memory.map_or("-".into(), |m| m.to_string())),
     ("reads past the page cache (direct IO)", Manifest::direct_io),
-    ("the kernel takes", |manifest| manifest.kernel.map_or("-".into(), |cost| cost.to_string())),
+    ("cost of the kernel", |manifest| manifest.kernel.map_or("-".into(), |cost| cost.to_string())),
 ];
 
 fn fact<'a>(manifest: &'a Manifest, name: &str) -> &'a str {

@@ -1,15 +1,15 @@
-//! Every test over the releases of a DBMS: drawn by the script from the numbers of all rounds.
+//! Every test over the releases of a DBMS: the script draws it from the numbers of all rounds.
 
 use maud::{Markup, html};
 
 use crate::model::History;
 
-const NOTE: &str = "Relative to the base if it is one of these releases, else to the oldest of them; all \
-     tests of a DBMS on one scale, which is logarithmic. The ribbon is the 95 % interval of each release, \
-     drawn where rounds were repeated; it says nothing of the releases between two. A ring is a release that \
-     differs from the one before it: the 95 % interval of the two leaves out zero, each pair by itself, so that one \
-     of twenty that are alike has a ring by chance. The measure is \
-     chosen above the relative table, the number is that of the newest release.";
+const NOTE: &str = "Values are relative to the baseline if it is one of these releases, else to the oldest \
+     release. All tests of a DBMS have one logarithmic scale. The ribbon is the 95 % interval of each release, \
+     if rounds were repeated; between two releases it has no meaning. A ring marks a release that differs from \
+     the one before it: their 95 % interval excludes zero. Intervals are not adjusted, so one of twenty equal \
+     pairs has a ring by chance. The number belongs to the newest release. Choose the measure above the \
+     relative table.";
 
 pub(super) fn section(histories: &[History]) -> Markup {
     html! {
@@ -21,7 +21,7 @@ pub(super) fn section(histories: &[History]) -> Markup {
                     @let what = if history.is_of_builds { " builds, compiled differently" } else { " releases" };
                     h3 { (history.name) ": " (history.releases.len()) (what) }
                     div.histories data-history=(index) {
-                        noscript { "This is drawn by the script in this page." }
+                        noscript { "Enable JavaScript for this chart." }
                     }
                 }
             }

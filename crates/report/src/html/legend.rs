@@ -1,4 +1,4 @@
-//! What the columns mean, in print too.
+//! The meaning of columns and words, also in print.
 
 use maud::{Markup, html};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
@@ -8,13 +8,13 @@ use super::why;
 use crate::comparison::Verdicts;
 use crate::model::{MEASURES, Matrix};
 
-/// What the page has, and so must be explained.
+/// The content of the page, which the legend explains.
 pub(super) struct Legend<'a> {
     /// Microbenchmarks; the Insert Benchmark otherwise.
     pub(super) is_suite: bool,
-    /// Of a comparison, which has measures of its own.
+    /// Verdicts of a comparison, which has measures of its own.
     pub(super) verdicts: Option<&'a Verdicts<'a>>,
-    /// It has tests by whole runs, which have the columns of steps as well.
+    /// The page has tests by whole runs, which also have the columns of steps.
     pub(super) has_runs: bool,
     pub(super) matrix: Option<&'a Matrix>,
 }
@@ -44,48 +44,51 @@ pub(super) fn section(page: &Legend<'_>) -> Markup {
     }
 }
 
-/// What a key does, and whether it is about the table of any contender against any.
+/// Keys, their effect, and whether they need the relative table.
 const KEYS: [(&str, &str, bool); 6] = [
-    ("j, k", "the next or the previous part of the page", false),
-    ("e", "unfold everything, or fold it again", false),
-    ("x", "charts over time or over progress", false),
-    ("b", "the next contender is the base", true),
-    ("m", "the next measure", true),
-    ("v", "relative or as measured", true),
+    ("j, k", "go to the next or previous section", false),
+    ("e", "unfold or fold everything", false),
+    ("x", "draw charts over time or over progress", false),
+    ("b", "make the next contender the baseline", true),
+    ("m", "show the next measure", true),
+    ("v", "show values relative or as measured", true),
 ];
 
-/// In a chart that the Tab key has led to.
+/// Keys in a chart with the focus.
 const CHART_KEYS: [(&str, &str); 3] = [
-    ("←, →", "in a chart, which Tab leads to: the values before or after these"),
-    ("+, -, 0", "in a chart: less of the axis, more of it, all of it"),
-    ("Enter", "on a name below a chart: takes its line away, or brings it back"),
+    ("←, →", "show the values before or after (press Tab to focus a chart)"),
+    ("+, -, 0", "zoom in, zoom out, or show the whole axis of the focused chart"),
+    ("Enter", "hide or show the line of the focused name below a chart"),
 ];
 
-/// Verdicts, in the order of their worth; docs/verdicts.md has the rules.
+/// Verdicts in the order of severity; docs/verdicts.md has the rules.
 const LABELS: [(&str, &str); 7] = [
-    ("regression", "slower beyond doubt, and by the margin or more"),
-    ("small regression", "slower beyond doubt, by less than the margin"),
-    ("improvement, small improvement", "the same of what is faster"),
+    ("regression", "slower: the interval excludes 0, and the change is at least the margin"),
+    ("small regression", "slower: the interval excludes 0, but the change is below the margin"),
+    ("improvement, small improvement", "the same for faster"),
     (
         "efficiency regression",
-        "as fast, but an operation costs more CPU, or writes more, beyond doubt and by the margin or more",
+        "same throughput, but an operation costs significantly more CPU or writes, by at least the margin",
     ),
-    ("no change", "beyond doubt no further than the margin to either side"),
-    ("inconclusive", "none of these can be said"),
-    ("invalid", "a guard refused it, or the base differs from its twin"),
+    ("no change", "the 90 % interval lies within ± the margin"),
+    ("inconclusive", "none of the above can be concluded"),
+    ("invalid", "discarded by a guard, failed, or the A/A control differs from the baseline"),
 ];
 
-/// Words that the tables of a comparison have.
+/// Words in the tables of a comparison.
 const WORDS: [(&str, &str); 6] = [
-    ("rQPS", "operations per second as a share of the base's: 0.97 is 3 % slower"),
-    ("could have seen", "a true change of that size is found with a chance of 80 %"),
-    ("round", "all servers are started anew; what is between rounds is what intervals are made of"),
+    ("rQPS", "operations per second as a share of the baseline's: 0.97 is 3 % slower"),
+    ("MDE", "minimum detectable effect: the true change that is found with 80 % power at 5 %"),
     (
-        "twin",
-        "the base once more, from data of its own: how much it differs is how much is nothing",
+        "round",
+        "one restart of all servers and one measurement of each test; intervals are over rounds",
     ),
-    ("suite shift", "what all tests have in common; to suite is what is left of a test without it"),
-    ("margin", "a change that does not matter in practice, the band in the plots"),
+    (
+        "A/A control",
+        "the baseline measured a second time, from data of its own; its difference is noise",
+    ),
+    ("suite shift", "the change that all tests share; to suite is the change of a test without it"),
+    ("margin", "the smallest change that matters in practice: the band in the plots"),
 ];
 
 fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
@@ -109,16 +112,16 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
     }
 }
 
-/// What the tables of all rounds together have.
+/// The columns of tables that are pooled over rounds.
 fn together(verdicts: &Verdicts<'_>) -> Markup {
     html! {
-        h3 { "Metrics of all rounds together" }
+        h3 { "Metrics pooled over rounds" }
         @if verdicts.plan.of.is_chain() {
             (definitions(&METRICS))
         } @else {
             (definitions(&IOSTAT)) (definitions(&VMSTAT))
         }
-        h3 { "Cost by side" }
+        h3 { "Costs of server and client" }
         (definitions(&COSTS))
     }
 }
@@ -129,13 +132,13 @@ fn words<'w>(words: impl Iterator<Item = (&'w str, &'w str)>) -> Markup {
 
 fn steps() -> Markup {
     html! {
-            h3 { "Metrics, under the names of the Insert Benchmark posts" }
+            h3 { "Metrics, with the names of the Insert Benchmark posts" }
             (definitions(&METRICS))
-            h3 { "Cost by side" }
+            h3 { "Costs of server and client" }
             (definitions(&COSTS))
             p.note {
                 "An operation is a row inserted in l.i0, l.i1 and l.i2, a row indexed in l.x, and "
-                "a query in the other steps. NA is what could not be read or has no meaning."
+                "a query in the other steps. NA means not measured or not applicable."
             }
     }
 }
@@ -147,11 +150,11 @@ fn suite() -> Markup {
             h3 { "iostat, vmstat normalized by operation rate" }
             (definitions(&IOSTAT))
             (definitions(&VMSTAT))
-            h3 { "Cost by side" }
+            h3 { "Costs of server and client" }
             (definitions(&COSTS))
             p.note {
-                "An operation is a statement, BEGIN and COMMIT included; in scan a row, and in load a "
-                "row inserted. NA is what could not be read or has no meaning."
+                "An operation is a statement, BEGIN and COMMIT included; a row in scan, and an inserted "
+                "row in load. NA means not measured or not applicable."
             }
     }
 }

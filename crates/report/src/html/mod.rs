@@ -1,4 +1,4 @@
-//! The report as one page: it holds its styles, scripts and data, and asks no network for anything.
+//! The report as one page: it contains its styles, scripts and data, and uses no network.
 
 mod counters;
 mod data;
@@ -28,7 +28,7 @@ use crate::comparison::Verdicts;
 use crate::model::{Matrix, Model, Prose, Suite, Table, histories, matrix};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
-/// One after the other, in one scope of their own.
+/// Concatenated into one scope.
 const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/state.js"),
     include_str!("../../assets/charts.js"),
@@ -42,11 +42,11 @@ const SCRIPTS: [&str; 8] = [
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
 const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 
-/// The browser itself refuses what the page must not do: load or send anything.
+/// The browser enforces that the page neither loads nor sends anything.
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
-/// The whole report, with everything it needs inside.
+/// The whole report as one self-contained page.
 pub fn html(run: &Run) -> String {
     let model = Model::new(run);
     let prose = Prose::new(&model);
@@ -59,10 +59,10 @@ pub fn html(run: &Run) -> String {
     let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
     let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
     let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
-    let everybody = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
-    let together = Model::of(run, everybody.clone(), &records);
+    let arms = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
+    let together = Model::of(run, arms.clone(), &records);
     let promising = verdicts.as_ref().map(Verdicts::promising).unwrap_or_default();
-    let promising = Model::of(run, everybody, &promising);
+    let promising = Model::of(run, arms, &promising);
     let legend = Legend {
         is_suite: suite.is_some(),
         verdicts: verdicts.as_ref(),
@@ -97,14 +97,14 @@ pub fn html(run: &Run) -> String {
                         @if verdicts.is_profiled() { (profiles::section(verdicts)) }
                         @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
                         (together::promises_section(&promising))
-                        (sizes::section(&together, "Sizes at the end of each run, in the last round, and what was written in all", by_test))
+                        (sizes::section(&together, "Sizes at the end of each run in the last round, and bytes written in all rounds", by_test))
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
                         (summary::section(&model))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @for step in &model.steps { (step::section(&model, step)) }
-                        (sizes::section(&model, "Sizes at the end of each step, and what was written in it", by_contender))
+                        (sizes::section(&model, "Sizes at the end of each step, and bytes written in it", by_contender))
                     }
                     (history::section(&histories))
                     (environment::sections(&model))
@@ -132,12 +132,12 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
-/// Sizes of a few steps.
+/// The sizes of a few steps.
 fn by_contender(title: &'static str, cells: &Table) -> Markup {
     html! { h3 { (title) } (table("contender", cells)) }
 }
 
-/// Sizes of tests, which may be many.
+/// The sizes of tests: transposed, since there may be many.
 fn by_test(title: &'static str, cells: &Table) -> Markup {
     html! { h3 { (title) } (table("test", &cells.transposed())) }
 }

@@ -6,9 +6,9 @@ use rqps_stats::profile::Function;
 use super::data::embedded;
 use crate::comparison::{Profiled, Verdicts, flames, readable};
 
-const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in runs of their own after \
-     the verdicts. A function is told if its interval, adjusted for the number of functions, leaves out \
-     0. In the differences of flame graphs red is dearer and blue is cheaper than in the base.";
+const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in separate runs after the \
+     verdicts. The tables list functions whose interval, adjusted for their number, excludes 0. In \
+     difference flame graphs, red costs more than in the baseline, and blue costs less.";
 
 pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
     html! {
@@ -37,14 +37,14 @@ fn test(profiled: &Profiled, id: &str) -> Markup {
         h3 { (profiled.test) ": " (base) " → " (contender) }
         (table(profiled, &profiled.own, "itself"))
         details {
-            summary { "With what they call" }
-            (table(profiled, &profiled.inclusive, "with what it calls"))
+            summary { "Including callees" }
+            (table(profiled, &profiled.inclusive, "with callees"))
         }
         ul.dim { @for note in profiled.notes() { li { (note) } } }
         details.flames {
             summary { "Flame graphs" }
             @if let Some(anchor) = anchor {
-                p.note { "Stacks begin at " code { (anchor) } ", which nearly all time is spent in." }
+                p.note { "Stacks start at " code { (anchor) } ", which takes nearly all of the time." }
             }
             div.choice {
                 @for (number, flame) in flames.iter().enumerate() {
@@ -72,7 +72,7 @@ fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
     let told = Profiled::told(functions);
     html! {
         @if told.iter().all(Vec::is_empty) {
-            p { "No function has surely changed." }
+            p { "No function has changed significantly." }
         } @else {
             div.scroll tabindex="0" {
                 table.functions {
@@ -86,7 +86,7 @@ fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
                         }
                     }
                     tbody {
-                        @for (title, functions) in ["dearer", "cheaper"].into_iter().zip(told) {
+                        @for (title, functions) in ["higher cost", "lower cost"].into_iter().zip(told) {
                             @if !functions.is_empty() {
                                 tr.group { th scope="rowgroup" colspan="5" { (title) } }
                             }

@@ -1,31 +1,31 @@
-//! Where any contender can be held against any other: drawn by the script from the numbers of all
-//! rounds, so that the reader chooses the base and the measure.
+//! The table that compares any two contenders: the script draws it from the numbers of all rounds,
+//! and the reader chooses the baseline and the measure.
 
 use maud::{Markup, html};
 
 use crate::model::Matrix;
 
-const VERDICTS: &str = "Colour and mark are there only where there is a verdict: ▲ blue is faster, ▼ yellow \
-     slower. A dashed edge is inconclusive, hatched did not keep its write rate (SLA), ∅ cannot be \
-     believed. The line in a cell is the 95 % interval on the scale above the column.";
+const VERDICTS: &str = "Only verdicts have a colour and a mark: ▲ blue is faster, ▼ yellow is slower. A dashed \
+     edge means inconclusive, hatching a missed write rate (SLA), ∅ invalid. The line in a cell is the 95 % \
+     interval on the scale above the column.";
 
-const CHOSEN: &str = "Verdicts are about throughput relative to the base of the run. For any other \
-     base or measure the page takes the mean of the rounds' log ratios with Student's interval, not \
-     adjusted for the number of tests, and says nothing of them. As measured is the mean of the rounds, which a \
-     single odd one moves.";
+const CHOSEN: &str = "Verdicts are about throughput relative to the baseline of the run. For another \
+     baseline or measure, the page shows the mean of the rounds' log ratios with Student's interval, not \
+     adjusted for the number of tests and without a verdict. As measured is the mean of the rounds, which \
+     is sensitive to outliers.";
 
-const SINGLE: &str = "The dot is the share of the base on the logarithmic scale above the column. Hatched did \
-     not keep its write rate (SLA), ∅ did not end. Each contender ran once, so a difference has no interval \
-     and can be chance: rqps compare repeats and judges.";
+const SINGLE: &str = "The dot is the share of the baseline on the logarithmic scale above the column. Hatching \
+     means a missed write rate (SLA), ∅ an unfinished step. Each contender ran once, so a difference has no \
+     interval and may be noise. Use rqps compare for repeated rounds with verdicts.";
 
 pub(super) fn section(matrix: &Matrix) -> Markup {
     html! {
         section #relative {
             h2 { "Relative to any contender" }
             form.toolbar #choose {
-                label { "base " select name="base" {
+                label { "baseline " select name="base" {
                     @for (index, name) in matrix.contenders.iter().enumerate() {
-                        option value=(index) selected[Some(index) == matrix.base] { (name) }
+                        option value=(index) selected[Some(index) == matrix.baseline] { (name) }
                     }
                 } }
                 label { "measure " select name="measure" {
@@ -36,18 +36,18 @@ pub(super) fn section(matrix: &Matrix) -> Markup {
                     }
                 } }
                 label { "show " select name="view" {
-                    option value="relative" { "relative to the base" }
+                    option value="relative" { "relative to the baseline" }
                     option value="absolute" { "as measured" }
                     @if !matrix.shifts.is_empty() {
-                        option value="shift" { "relative to what all tests have in common" }
+                        option value="shift" { "relative to the suite shift" }
                     }
                 } }
                 label { "order " select name="sort" {
                     option value="plan" { "by group" }
-                    option value="change" { "biggest change first" }
+                    option value="change" { "largest change first" }
                 } }
             }
-            div.scroll #matrix-table tabindex="0" { noscript { "This table is drawn by the script in this page." } }
+            div.scroll #matrix-table tabindex="0" { noscript { "Enable JavaScript for this table." } }
             p.note {
                 @if matrix.is_comparison { (VERDICTS) " " (CHOSEN) } @else { (SINGLE) }
             }

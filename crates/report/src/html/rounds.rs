@@ -1,5 +1,5 @@
-//! Every test of a comparison, folded: all its rounds as dots, in the order in which they were
-//! made, and as numbers, and what is told of them together.
+//! Every test of a comparison, folded: its rounds as dots in the order of time and as numbers, and
+//! the tables that are pooled over rounds.
 
 use maud::{Markup, html};
 
@@ -9,14 +9,13 @@ use crate::comparison::{TIMES_NOTE, Verdicts, ratio, span};
 use crate::model::number::duration;
 use crate::model::{Matrix, MatrixRow, Model};
 
-const NOTE: &str = "Each dot is a contender in a round, a restart of all servers; those of one round \
-     are joined, so that what moves all of them, such as a busy machine, is told from what moves one. \
-     A cross below is a pass that a guard refused. In the charts a line is the median of the rounds, and \
-     its ribbon reaches from the 10th to the 90th percentile. Where contenders take turns, a cycle is a \
-     slice of each of them. Lanes below the seconds of whole runs are what went on in the background: the \
-     darker, the more.";
+const NOTE: &str = "Each dot is a contender in a round. Lines join the dots of a round: a busy machine moves \
+     all of them, a change of one server moves one. A cross below is a discarded measurement. In the charts, a \
+     line is the median of the rounds, and its ribbon goes from the 10th to the 90th percentile. In tests by \
+     slices, a cycle has one slice of each contender. Lanes below the seconds of whole runs show background \
+     work: darker is more.";
 
-/// Of a noisy hour there are dozens of refused passes, and what counts comes below them.
+/// More discarded measurements than this are folded: a busy machine can have dozens.
 const FEW: usize = 4;
 
 /// `together` has the tests by whole runs.
@@ -52,16 +51,16 @@ fn folded(
             summary {
                 (row.name)
                 @for (name, mark) in matrix.contenders.iter().zip(&row.marks) {
-                    @if let Some(mark) = mark.as_ref().filter(|mark| mark.class != "twin") {
+                    @if let Some(mark) = mark.as_ref().filter(|mark| mark.class != "control") {
                         " " span class={ "chip " (mark.class) } data-of=(name) { (name) ": " (mark.text) }
                     }
                 }
             }
             figure.rounds data-row=(row.name) {}
-            @if !row.refused.is_empty() {
-                details open[row.refused.len() <= FEW] {
-                    summary { "Passes that do not count: " (row.refused.len()) }
-                    ul { @for pass in &row.refused { li { (pass.why) } } }
+            @if !row.discarded.is_empty() {
+                details open[row.discarded.len() <= FEW] {
+                    summary { "Discarded measurements: " (row.discarded.len()) }
+                    ul { @for pass in &row.discarded { li { (pass.why) } } }
                 }
             }
             @if !row.rounds.is_empty() { (numbers(matrix, row, test.counts(verdicts.plan).unit())) }
@@ -74,7 +73,7 @@ fn folded(
     }
 }
 
-/// Of whole runs, how long the operations took that the test counts.
+/// Service times of the counted operations of whole runs.
 fn times(verdicts: &Verdicts<'_>, index: usize) -> Markup {
     let of = verdicts.judged.iter().map(|judged| (judged, verdicts.times(judged, index)));
     let known: Vec<_> = of.filter(|(_, times)| !times.is_empty()).collect();
@@ -85,9 +84,9 @@ fn times(verdicts: &Verdicts<'_>, index: usize) -> Markup {
                 table {
                     thead { tr {
                         th scope="col" { "contender" }
-                        th scope="col" { abbr title="the share that took at most this long" { "within" } }
+                        th scope="col" { abbr title="share of the operations that took at most this long" { "percentile" } }
                         th scope="col" { (verdicts.base) }
-                        th scope="col" { "itself" }
+                        th scope="col" { "contender's time" }
                         th scope="col" { "ratio" }
                         th scope="col" { "95 % interval" }
                     } }

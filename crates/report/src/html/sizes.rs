@@ -1,10 +1,10 @@
-//! How large the data were at the end of each step or run.
+//! The size of the data at the end of each step or run.
 
 use maud::{Markup, html};
 
 use crate::model::{Model, Table, all_sizes};
 
-/// A section of those that were read, each drawn by `each`; nothing if none was.
+/// A section of the sizes that were read, each drawn by `each`; empty if none was.
 pub(super) fn section(
     model: &Model,
     title: &str,

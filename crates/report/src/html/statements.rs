@@ -1,23 +1,23 @@
-//! What clients send in a test or step, and how each DBMS carries it out.
+//! The statements of a test or step, and their query plans in each DBMS.
 
 use maud::{Markup, html};
 use rqps_store::{Planning, StatementRecord};
 
 use crate::model::number::{duration, significant};
 
-const NOTE: &str = "? is a value that is drawn anew each time. A plan is the shape that EXPLAIN tells before the \
-     first operation, the outermost node first; planning takes what Postgres says, before the first operation and \
+const NOTE: &str = "? is a value that is drawn anew each time. A query plan is the shape from EXPLAIN before the \
+     first operation, outermost node first. Planning times come from Postgres, before the first operation and \
      after the last.";
 
-/// What a contender was sent, and what came of it.
+/// The statements of a contender, and the rows of an operation.
 pub(super) struct By<'a> {
     pub(super) contender: &'a str,
     pub(super) statements: &'a [StatementRecord],
-    /// Returned or changed, as the DBMS counts them, by an operation.
+    /// Rows that an operation returned or changed, as the DBMS counts them.
     pub(super) rows: Option<f64>,
 }
 
-/// A statement with its plans, and who has which.
+/// A statement with its query plans and the contenders of each.
 struct Sent<'a> {
     text: &'a str,
     times: u32,
@@ -26,14 +26,14 @@ struct Sent<'a> {
     planning: Vec<(&'a str, Planning)>,
 }
 
-/// What several send or do alike is told once.
+/// Equal statements and query plans of several contenders appear once.
 pub(super) fn statements(of: &[By<'_>]) -> Markup {
     let all = sent(of);
     let rows = rows(of);
     html! {
         @if !all.is_empty() {
             details.statements open {
-                summary { "Statements and plans" }
+                summary { "Statements and query plans" }
                 dl {
                     @for one in &all {
                         dt {
@@ -56,7 +56,7 @@ pub(super) fn statements(of: &[By<'_>]) -> Markup {
                 }
                 @if !rows.is_empty() {
                     p.returned {
-                        "Rows returned or changed by an operation: "
+                        "Rows returned or changed per operation: "
                         @for (index, (rows, by)) in rows.iter().enumerate() {
                             @if index > 0 { ", " }
                             (rows)
@@ -71,7 +71,7 @@ pub(super) fn statements(of: &[By<'_>]) -> Markup {
     }
 }
 
-/// Numbers of rows, with who has which.
+/// Numbers of rows, with the contenders of each.
 fn rows<'a>(of: &[By<'a>]) -> Vec<(String, Vec<&'a str>)> {
     let mut all: Vec<(String, Vec<&str>)> = Vec::new();
     for one in of {
@@ -84,10 +84,10 @@ fn rows<'a>(of: &[By<'a>]) -> Vec<(String, Vec<&'a str>)> {
     all
 }
 
-/// `41.0us, 1.24ms in the end`
+/// `41.0us, 1.24ms at the end`
 fn took(planning: &Planning) -> String {
     let time = |micros: f64| duration((1e3 * micros).round() as u64);
-    let after = planning.after.map(|after| format!(", {} in the end", time(after)));
+    let after = planning.after.map(|after| format!(", {} at the end", time(after)));
     time(planning.before) + &after.unwrap_or_default()
 }
 

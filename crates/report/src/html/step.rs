@@ -7,14 +7,14 @@ use super::statements::{By, statements};
 use super::table::table;
 use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
 
-/// The id of a step's section. Names hold no blanks, and whatever else is allowed in an id.
+/// The id of a step's section: names contain no blanks.
 pub(super) fn anchor(step: &StepModel) -> String {
     format!("step-{}", step.name)
 }
 
-const ENGINE_TITLE: &str = "What the DBMS counted itself";
+const ENGINE_TITLE: &str = "Counters of the DBMS";
 
-/// Fewer whole seconds than this are no curve.
+/// Fewer whole seconds are too few for a curve.
 const LEAST_SECONDS: usize = 3;
 
 pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
@@ -46,23 +46,23 @@ pub(super) fn sent(step: &StepModel) -> Markup {
     statements(&by.collect::<Vec<_>>())
 }
 
-/// The seconds of the step, drawn by the script. Building indexes is one statement: it has none.
+/// The seconds of the step, which the script draws. Building indexes is one statement and has none.
 pub(super) fn chart(step: &StepModel) -> Markup {
     let begun = step.measured.iter().flatten();
     let whole = begun.map(|one| one.seconds().min(one.record.seconds as usize));
     let longest = whole.max().unwrap_or(0);
     html! {
         @if step.counts != Counts::RowsIndexed && longest >= LEAST_SECONDS {
-            h3 { "Second by second, and times by percentile" }
+            h3 { "Rates by second, and times by percentile" }
             figure.chart data-step=(step.name) {
-                noscript { "The charts are drawn by the script in this page." }
+                noscript { "Enable JavaScript for these charts." }
             }
             (levels(step))
         }
     }
 }
 
-/// Who did not run at one level, or stalled.
+/// Contenders that stalled or did not run at one level.
 fn levels(step: &StepModel) -> Markup {
     let found = step.done().filter_map(|(_, measured)| {
         let remarks = measured.steadiness()?.remarks().join("; ");
@@ -91,13 +91,13 @@ pub(super) fn cost_table(model: &Model, step: &StepModel) -> Markup {
     let costs = model::costs(model, step);
     html! {
         @if !costs.is_empty() {
-            h3 { "Cost by side, per " (step.counts.operation()) }
+            h3 { "Costs of server and client, per " (step.counts.operation()) }
             (table("contender", &costs))
         }
     }
 }
 
-/// The table itself is among the compressed data, for the script: a DBMS has hundreds of counters.
+/// The table itself is in the compressed data, for the script: a DBMS has hundreds of counters.
 pub(super) fn engine_table(step: &StepModel) -> Markup {
     html! {
         @if model::has_engine(step) {

@@ -1,26 +1,27 @@
-//! What a run without repeats says at first sight, and how far to believe it.
+//! The result of a run without repetition at a glance, and its limits.
 
 use maud::{Markup, html};
 use rqps_stats::bands::{Relative, published_band, relative_band};
 
 use crate::model::{Model, shares};
 
-const DOUBT: &str = "One run of each: a difference may be chance, and none is a verdict. ";
+const DOUBT: &str =
+    "Each contender ran once, so a difference may be noise and has no verdict. Use ";
 
-/// Where the published tables begin to call a share slower or faster, and the words for it.
+/// The bounds from which the published tables call a share slower or faster, in words.
 pub(super) struct Bands {
     of: fn(f64) -> Relative,
     words: [&'static str; 3],
 }
 
-/// Those of the Insert Benchmark.
+/// The bands of the Insert Benchmark.
 pub(super) const STEPS: Bands =
     Bands { of: relative_band, words: ["▼ below 0.95", "from 0.95 to 1.05", "▲ above 1.05"] };
-/// Those of the microbenchmarks, which are looked at as they are printed.
+/// The bands of the microbenchmarks, which apply to shares as printed.
 pub(super) const TESTS: Bands =
     Bands { of: published_band, words: ["▼ 0.95 and below", "between", "▲ 1.05 and above"] };
 
-/// For each contender but the first how many steps are faster, slower or alike. Nothing without a
+/// The number of faster, slower and equal steps of each contender but the first. Empty without a
 /// contender to compare.
 pub(super) fn strip(model: &Model, bands: &Bands) -> Markup {
     let is_shown = |step: &str| {
@@ -54,7 +55,7 @@ pub(super) fn strip(model: &Model, bands: &Bands) -> Markup {
                     }
                 }
             }
-            p.note { (DOUBT) code { "rqps compare" } " repeats in random order and judges." }
+            p.note { (DOUBT) code { "rqps compare" } " for repeated rounds with verdicts." }
         }
     }
 }

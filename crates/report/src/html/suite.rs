@@ -11,15 +11,15 @@ use crate::model::{
     SHARE, StepModel, Suite, Table, Test, UNREPORTED, normalised, variations,
 };
 
-const SHARE_NOTE: &str = "The client's CPU as a percentage of the client's and the DBMS's together. \
-     Where they share a process there is no number.";
+const SHARE_NOTE: &str = "The client's CPU as a percentage of the CPU of client and DBMS. There is no \
+     number if they share a process.";
 
 const BUSY_NOTE: &str = "The client's CPU as a percentage of the time in which its threads could run: \
-     of the clients' time, or of all CPUs' if there are fewer. From 50% on the client is the \
-     bottleneck: even a DBMS that takes no time would be less than twice as fast.";
+     the time of the clients, or of all CPUs if there are fewer. From 50% on, the client is the \
+     bottleneck: even with a DBMS that takes no time, throughput would not double.";
 
 const NORMALISED_NOTE: &str = "The columns of the IO-bound posts. An operation is a statement as \
-     sysbench counts them, in scan a row. CPU, switches and IO are those of the whole host.";
+     sysbench counts them, or a row in scan. CPU, switches and IO are those of the whole host.";
 
 pub(super) fn contents(suite: &Suite) -> Markup {
     html! {
@@ -37,7 +37,7 @@ pub(super) fn sections(suite: &Suite, matrix: Option<&Matrix>) -> Markup {
         @if let Some(matrix) = matrix { (relative::section(matrix)) }
         @for group in &suite.groups { (tests(suite.model, group.title, &group.tests)) }
         @if !suite.unreported.is_empty() { (tests(suite.model, UNREPORTED, &suite.unreported)) }
-        (sizes::section(suite.model, "Sizes at the end of each step, and what was written in it", by_step))
+        (sizes::section(suite.model, "Sizes at the end of each step, and bytes written in it", by_step))
     }
 }
 
@@ -48,7 +48,7 @@ fn group_anchor(title: &str) -> String {
 fn summary(suite: &Suite) -> Markup {
     let measures = [
         ("The client's share of CPU, %", SHARE_NOTE, SHARE),
-        ("How busy the client is, %", BUSY_NOTE, BUSY),
+        ("Busy time of the client, %", BUSY_NOTE, BUSY),
     ];
     html! {
         section #summary {
@@ -57,7 +57,7 @@ fn summary(suite: &Suite) -> Markup {
             @if suite.is_scaleup() { (scaleup(suite)) }
             @for &clients in &suite.clients {
                 @let with = suite.with_clients(clients);
-                // Of a scale-up its own table comes first, and these are many.
+                // The table of a scale-up comes first, and there are many of these.
                 details open[!suite.is_scaleup()] {
                     summary { "Throughput" (with) }
                     (throughput(suite, clients))
@@ -71,7 +71,7 @@ fn summary(suite: &Suite) -> Markup {
                 }
                 @for (index, name) in suite.model.contenders.iter().enumerate() {
                     details data-of=(name) {
-                        summary { "Everything per second of " (name) (with) }
+                        summary { "All measures of " (name) (with) }
                         (grouped(&suite.by_measure(clients, index, &MEASURES)))
                         p.note { (SCAN_NOTE) " " a href="#legend" { "Legend" } }
                     }
@@ -81,10 +81,10 @@ fn summary(suite: &Suite) -> Markup {
     }
 }
 
-/// Relative and absolute, beside each other where there is room.
+/// Relative and absolute values, side by side if there is room.
 fn throughput(suite: &Suite, clients: u32) -> Markup {
     let relative = suite.relative(clients);
-    // The first line is of the base, to which the others stay relative.
+    // The first line belongs to the baseline.
     let told_of =
         [None].into_iter().chain(suite.others().map(|index| Some(suite.model.contenders[index])));
     html! {
@@ -109,8 +109,8 @@ fn scaleup(suite: &Suite) -> Markup {
         h3 #scaleup { "Scale-up from " (fewest) " to " (most) " clients" }
         p.note {
             (SCALEUP_NOTE)
-            " The small charts have the clients from left to right and the growth upwards, both \
-              logarithmic; the dashed line is perfect."
+            " The small charts show throughput over clients, both logarithmic; the dashed line is \
+              perfect scaling."
         }
         @for (index, name) in suite.model.contenders.iter().enumerate() {
             div data-of=(name) {
@@ -118,7 +118,7 @@ fn scaleup(suite: &Suite) -> Markup {
                 (growths(suite, index))
                 @for (group, buckets) in suite.buckets(index) {
                     details {
-                        summary { (group) ", by their growth at " (most) " clients" }
+                        summary { (group) ", by scale-up at " (most) " clients" }
                         dl.legend {
                             @for (bounds, tests) in &buckets {
                                 div { dt { (bounds) } dd { (tests) } }
@@ -154,7 +154,7 @@ fn curve(growth: &Growth) -> Markup {
         .filter_map(|(clients, _)| {
             let relative = growth.relative(*clients).filter(|relative| *relative > 0.0)?;
             let x = (f64::from(*clients) / f64::from(*fewest)).ln() / ideal;
-            // Room for what is above the line, and for what falls below one.
+            // Leaves room above the perfect line, and below a ratio of one.
             let y = (relative.ln() / ideal).clamp(-0.3, 1.2);
             Some(format!("{:.1},{:.1}", x * 2.0 * SIDE, SIDE * (1.2 - y) / 1.5))
         })
@@ -174,7 +174,7 @@ fn grouped(table: &Grouped) -> Markup {
     rows_in_groups(table, &|_| html! {}, None)
 }
 
-/// A table with charts in its last column has a name, under which it is saved as a picture.
+/// A table with charts in its last column has a name, which is the file name of its picture.
 fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, name: Option<&str>) -> Markup {
     html! {
         div.scroll tabindex="0" data-save=[name] {
@@ -233,7 +233,7 @@ fn body(model: &Model, step: &StepModel) -> Markup {
         (bars(model, step))
         (chart(step))
         @if !variations.is_empty() {
-            h3 { "How the rate varies from second to second, " (step.counts.unit()) }
+            h3 { "Variation of the rate from second to second, " (step.counts.unit()) }
             (table("contender", &variations))
         }
         @if !io.is_empty() {
@@ -249,7 +249,7 @@ fn body(model: &Model, step: &StepModel) -> Markup {
     }
 }
 
-/// A row for every step, since there are many.
+/// A row for each step, since there are many.
 fn by_step(title: &'static str, cells: &Table) -> Markup {
     html! {
         details {

@@ -1,4 +1,4 @@
-//! The tables that a reader wants first.
+//! The tables at the start of the page.
 
 use maud::{Markup, html};
 
@@ -9,10 +9,9 @@ use crate::model::{
 };
 
 const CPU_NOTE: &str = "Microseconds of CPU per row in the l. steps and per query in the others, \
-     user and system together: of the DBMS's processes (server) and of the threads of rqps that \
-     drive it (client).";
+     user plus system: server is the processes of the DBMS, client is rqps's worker threads.";
 
-/// A title, a table and what must be known of it.
+/// A title, a note and a table.
 pub(super) type Noted = (&'static str, &'static str, Table);
 
 pub(super) fn section(model: &Model) -> Markup {
@@ -30,16 +29,16 @@ pub(super) fn section(model: &Model) -> Markup {
     }
 }
 
-/// How the promised write rates were kept; empty tables where none is promised.
+/// Whether the target write rates were met; empty tables without a target.
 pub(super) fn promises(model: &Model) -> [Noted; 3] {
     [
-        ("Insert rate beside the queries", SLA_NOTE, model::sla(model)),
-        ("Seconds in which the insert rate was not kept", SHORT_NOTE, model::short_seconds(model)),
-        ("How late writes began", LAG_NOTE, model::lag(model)),
+        ("Insert rate while queries ran", SLA_NOTE, model::sla(model)),
+        ("Seconds below the target insert rate", SHORT_NOTE, model::short_seconds(model)),
+        ("Longest delay of a write", LAG_NOTE, model::lag(model)),
     ]
 }
 
-/// Nothing of an empty table.
+/// Draws nothing if the table is empty.
 pub(super) fn drawn((title, note, cells): &Noted) -> Markup {
     html! {
         @if !cells.is_empty() {

@@ -39,7 +39,7 @@ pub(super) fn head(heading: &Heading) -> Markup {
     }
 }
 
-/// The cells of a row, each of the contender that its column is of.
+/// The cells of a row, each marked with the contender of its column.
 pub(super) fn cells(row: &Row, headings: &[Heading]) -> Markup {
     html! {
         @for (cell, heading) in row.cells.iter().zip(headings) { (draw(cell, &heading.of)) }

@@ -1,4 +1,4 @@
-//! All rounds of whole runs together, in the tables that a step has.
+//! Whole runs pooled over rounds, in the tables of a step.
 
 use maud::{Markup, html};
 
@@ -8,17 +8,17 @@ use super::table::table;
 use crate::comparison::metrics_together;
 use crate::model::{Model, StepModel};
 
-const NOTE: &str = "The tables below take the runs of all rounds that count as one.";
+const NOTE: &str = "The tables below pool the runs of all rounds that count.";
 
-const METRICS_NOTE: &str = "Under the names that the posts have for them; CPU, switches and IO are those of the \
-     whole host, sizes and memory are as of the last round.";
+const METRICS_NOTE: &str = "The names are those of the posts. CPU, switches and IO are those of the whole host; \
+     sizes and memory are from the last round.";
 
-/// Nothing of a test in slices, or of one whose runs were all refused.
+/// Empty for a test by slices, and for one without a run that counts.
 pub(super) fn test(together: &Model, name: &str) -> Markup {
     let step = together.steps.iter().find(|step| step.name == name);
     html! {
         @if let Some(step) = step {
-            h3 { "All rounds together" }
+            h3 { "Pooled over rounds" }
             p.note { (NOTE) }
             (histogram_tables(together, step))
             @let metrics = metrics_together(together, step);
@@ -35,16 +35,16 @@ pub(super) fn test(together: &Model, name: &str) -> Markup {
     }
 }
 
-const PROMISES_NOTE: &str = "The runs of all rounds that count, one after the other: the end of one and the \
-     beginning of the next can be one stretch of seconds. Where none counts, as if the rate was never kept, \
-     it is all that were made.";
+const PROMISES_NOTE: &str = "The tables concatenate the runs of all rounds that count: a stretch of seconds can \
+     span the end of one run and the start of the next. If no run counts, for example because all missed the \
+     target rate, they use all runs.";
 
-/// How the runs kept the write rates that they promise; nothing where none does.
+/// Whether the runs met their target write rates; empty without a target.
 pub(super) fn promises_section(together: &Model) -> Markup {
     html! {
         @if has_promises(together) {
             section #sla {
-                h2 { "Promised write rates, all rounds together" }
+                h2 { "Target write rates, pooled over rounds" }
                 p.note { (PROMISES_NOTE) }
                 @for noted in &promises(together) { (drawn(noted)) }
             }

@@ -1,4 +1,4 @@
-//! The verdicts of a comparison: what was found, then each test with its interval drawn.
+//! The verdicts of a comparison: findings, then each test with its interval as a plot.
 
 use maud::{Markup, html};
 use rqps_analysis::diagnosis::Finding;
@@ -12,13 +12,13 @@ use crate::comparison::{
 };
 use crate::model::loaded;
 
-const NOTE: &str = "The largest slowdown comes first. The line is the 95 % interval of rQPS over rounds, adjusted for the \
-     number of tests; the dots are rounds, each a restart of all servers. The band is the margin below which a change does not matter \
-     in practice. The suite shift is what all tests have in common, to suite what is left of a test without \
-     it. Each contender has a scale of its own.";
+const NOTE: &str = "The largest slowdown comes first. The line is the 95 % interval of rQPS over rounds, adjusted for \
+     the number of tests; the dots are rounds. The band is the margin: smaller changes do not matter in practice. \
+     The suite shift is the change that all tests share; to suite is the change of a test without it. Each \
+     contender has its own scale.";
 
-const TIME: &str = "service time of the operation that rQPS counts: 99 % took at most this long; of whole runs, \
-     since slices keep no times";
+const TIME: &str = "change of the service time that 99 % of the operations counted by rQPS do not exceed; known \
+     for whole runs only, since slices record no times";
 
 /// Pixels of the drawn intervals.
 const WIDTH: f64 = 300.0;
@@ -27,7 +27,7 @@ const HEIGHT: f64 = 22.0;
 const LEAST: f64 = 0.02;
 const MOST: f64 = 1.4;
 
-/// What was found of each contender: counts, whether to trust them, and findings.
+/// The result of each contender: labels and findings, then the quality of the measurement.
 pub(super) fn section(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
     html! {
         section #verdicts {
@@ -41,13 +41,13 @@ pub(super) fn section(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
 }
 
 fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
-    // Of many contenders most have nothing to be said: a line is enough.
+    // Most of many contenders have no finding: one line is enough for them.
     let is_quiet = judged.findings.is_empty() && judged.invalid.is_none();
     html! {
         div.quiet[is_quiet] data-of=(judged.contender) {
             h3 { (judged.contender) " relative to " (verdicts.base) }
             @if let Some(why) = &judged.invalid {
-                ul.warnings { li { "Nothing of this can be believed: " (why) } }
+                ul.warnings { li { "All results of this contender are invalid: " (why) } }
             }
             p.strip {
                 @for (label, count) in counts(&judged.verdicts) {
@@ -57,8 +57,8 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
                     span.chip.unknown { "SLA missed in " (missed) }
                 }
                 @if let Some(built) = verdicts.built(judged) { span.chip.unknown { (built) } }
-                @if let Some(seen) = detectable(&judged.verdicts) {
-                    span.dim { "half of the tests without a change could have seen " (seen) }
+                @if let Some(mde) = detectable(&judged.verdicts) {
+                    span.dim { "median MDE of the tests without a change: " (mde) }
                 }
                 @if let Some(suite) = &judged.suite {
                     span.dim { "suite shift " (with_interval(&suite.shift)) }
@@ -75,7 +75,7 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
     }
 }
 
-/// A finding, with an address of its own and as Markdown for where it is talked about.
+/// A finding with its own address, and as Markdown for discussions.
 fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
     let cause = finding.cause.name(finding.slower);
     let markdown = format!(
@@ -97,35 +97,35 @@ fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
     }
 }
 
-/// The change that half of the tests without one would have seen.
+/// The median MDE of the tests without a change.
 fn detectable(verdicts: &[Verdict]) -> Option<String> {
-    let mut seen: Vec<f64> = verdicts
+    let mut all: Vec<f64> = verdicts
         .iter()
         .filter(|verdict| matches!(verdict.label, Label::NoChange { .. }))
         .map(|verdict| verdict.detectable)
         .collect();
-    seen.sort_by(f64::total_cmp);
-    let median = seen.get(seen.len() / 2)?;
+    all.sort_by(f64::total_cmp);
+    let median = all.get(all.len() / 2)?;
     median.is_finite().then(|| format!("{:.1} %", 100.0 * median.exp_m1()))
 }
 
-/// How it was measured, and what the base against itself says of that.
+/// The method, the A/A control and discarded measurements: the quality of the verdicts.
 fn trust(verdicts: &Verdicts<'_>, run: &Run) -> Markup {
     let rounds = run.rounds.iter().map(|pass| pass.round).max().unwrap_or(0);
-    let refused = verdicts.refusals().len();
+    let discarded = verdicts.refusals().len();
     html! {
         p.trust {
-            b { "Trust: " }
-            (verdicts.twins()) " " (rounds) " rounds in random order, seed " (run.plan.seed)
+            b { "Quality: " }
+            (verdicts.controls()) " " (rounds) " rounds in random order, seed " (run.plan.seed)
             " · data " (loaded(verdicts.plan)) " · "
-            @if let Some(share) = verdicts.most_foreign() {
-                "other programs used at most " (format!("{share:.1} %")) " of the CPUs · "
+            @if let Some(share) = verdicts.most_other() {
+                "other processes used at most " (format!("{share:.1} %")) " of the CPUs · "
             }
-            @match refused {
-                _ if !verdicts.plan.guards => "guards were off, so no pass was refused",
-                0 => "no pass refused by a guard",
-                1 => "1 pass refused by a guard",
-                _ => { (refused) " passes refused by guards" }
+            @match discarded {
+                _ if !verdicts.plan.guards => "guards were off, so no measurement was discarded",
+                0 => "no measurement discarded by a guard",
+                1 => "1 measurement discarded by a guard",
+                _ => { (discarded) " measurements discarded by guards" }
             }
         }
     }
@@ -144,14 +144,14 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
                 }
             }
             p.note {
-                "rQPS is " (counted.many) " per second as a share of the base's, cpu/o the server's CPU time per "
-                (counted.one) " (of a DBMS inside the client: of both)." (counted.here()) " " (NOTE)
+                "rQPS is " (counted.many) " per second as a share of the baseline's. cpu/o is the server's CPU time per "
+                (counted.one) ", or that of server and client for a DBMS inside the client." (counted.here()) " " (NOTE)
             }
             ul.remarks { @for remark in verdicts.remarks() { li { (remark) } } }
             @let refusals = verdicts.refusals();
             @if !refusals.is_empty() {
                 details {
-                    summary { (refusals.len()) " measurements that a guard refused" }
+                    summary { "Discarded measurements: " (refusals.len()) }
                     ul { @for refusal in &refusals { li { (refusal) } } }
                 }
             }
@@ -163,7 +163,7 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
     let extent = extent(judged);
     let effect = |test: &usize| judged.verdicts[*test].estimate.value;
     let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
-    // What is not a number comes last.
+    // NaN comes last.
     tests.sort_by(|one, other| effect(one).total_cmp(&effect(other)));
     let one = verdicts.counted().one;
     let has_times = judged.verdicts.iter().any(|verdict| !verdict.times.is_empty());
@@ -194,7 +194,7 @@ fn rows(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
                         tr.suite {
                             th scope="row" { "suite shift" }
                             (measured(&suite.shift))
-                            td.words { "what all tests have in common" }
+                            td.words { "change that all tests share" }
                             td { (plot(&suite.shift, &[], 0.0, extent)) }
                             td {} td {} @if has_times { td {} }
                             td { (suite.rounds) }
@@ -256,7 +256,7 @@ fn row(
     }
 }
 
-/// The label, with its numbers beside it.
+/// The label and its numbers.
 fn told(label: &Label) -> Markup {
     let text = label.to_string();
     let (word, numbers) = text.split_once(" (").map_or((text.as_str(), ""), |parts| parts);
@@ -307,8 +307,7 @@ fn whole(log: f64) -> String {
     format!("{:+.0} %", 100.0 * log.exp_m1())
 }
 
-/// How far the plots must reach: to all estimates and the ends of their intervals, as far as they
-/// have any.
+/// The extent of the plots: all estimates and the finite ends of their intervals.
 fn extent(judged: &Judged) -> f64 {
     let estimates = judged.verdicts.iter().map(|verdict| &verdict.estimate);
     let estimates = estimates.chain(judged.suite.iter().map(|suite| &suite.shift));

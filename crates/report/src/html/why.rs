@@ -1,5 +1,5 @@
-//! Why a contender is slower or faster: where the time of what the tests count went, and what else
-//! of it changed.
+//! Why a contender is slower or faster: where the time of the counted operations went, and which
+//! costs changed.
 
 use maud::{Markup, html};
 use rqps_analysis::diagnosis::{Bar, Change, Estimate, Evidence, Part, budget};
@@ -9,21 +9,21 @@ use rqps_stats::label::Label;
 
 use crate::comparison::{Judged, Verdicts, class, word};
 
-const BUDGET_NOTE: &str = "The plots: a connection's time, contender minus base, in microseconds: the bars add \
-     up to the change. Blue is less, orange more; a line, and what is behind ±, is the 95 % interval over rounds, \
-     the lowest line that of the whole change; a pale bar may be no change at all. Work of background processes \
-     is in it as CPU only.";
+const BUDGET_NOTE: &str = "The plots show a connection's time in microseconds, contender minus baseline. The bars \
+     add up to the change: blue is less, orange is more. A line, and the number after ±, is the 95 % interval over \
+     rounds; the lowest line is that of the whole change. The interval of a pale bar includes 0. Background \
+     processes are included with their CPU only.";
 
-const METRICS_NOTE: &str = "The tables: change relative to the base, with its 95 % interval by itself over \
-     rounds. Grey is what may be nothing, or less than the base differs from its twin.";
+const METRICS_NOTE: &str = "The tables show changes relative to the baseline with 95 % intervals over rounds, not \
+     adjusted. Grey changes are not significant, or smaller than the difference of the A/A control.";
 
-/// Metrics by their name in the store, as columns: of several the first that a test has, as rules
-/// look at them. While contenders take turns, the device is everybody's.
+/// Metrics by their name in the store, as columns: the first that a test has, as in the rules of
+/// causes. In slices all arms share the device, so only the server's own IO is known.
 pub(super) const METRICS: [(&[&str], &str, &str); 9] = [
     (&["server_cpu_user"], "cpu user", "the server's CPU in user mode"),
     (&["server_cpu_system"], "cpu sys", "the server's CPU in the kernel"),
     (&["server_voluntary_switches"], "cs vol.", "the server gave up a CPU because it had to wait"),
-    (&["server_involuntary_switches"], "cs invol.", "the server was put off a CPU"),
+    (&["server_involuntary_switches"], "cs invol.", "the server was preempted"),
     (&["server_run_queue_wait"], "run queue", "the server's threads waited for a CPU"),
     (&["device_read_bytes", "server_read_bytes"], "rKB", "read from storage"),
     (&["device_write_bytes", "server_write_bytes"], "wKB", "written to storage"),
@@ -43,7 +43,7 @@ pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
     }
 }
 
-/// Whether anything was measured that could explain something.
+/// Whether there is any evidence to show.
 pub(super) fn is_known(verdicts: &Verdicts<'_>) -> bool {
     let mut evidence = verdicts.judged.iter().flat_map(|judged| &judged.evidence);
     evidence.any(|evidence| evidence.time.base > 0.0)
@@ -62,13 +62,13 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Markup {
         div data-of=(judged.contender) {
             h3 { (judged.contender) " relative to " (verdicts.base) }
             @if changed.is_empty() {
-                p { "No test has changed, so there is nothing to explain." }
+                p { "No test has changed." }
             } @else {
                 h4 { "Where the time per " (one) " went" }
                 div.waterfalls {
                     @for (verdict, evidence) in &changed {
-                        @let who = format!("{} relative to {}", judged.contender, verdicts.base);
-                        figure.waterfall data-save={ "Where the time of " (evidence.test) " went: " (who) } {
+                        @let pair = format!("{} relative to {}", judged.contender, verdicts.base);
+                        figure.waterfall data-save={ "Where the time of " (evidence.test) " went: " (pair) } {
                             figcaption {
                                 a href={ "#test-" (evidence.test) } { (evidence.test) } " "
                                 span class={ "chip " (class(&verdict.label)) } { (word(&verdict.label, 1)) }
@@ -88,15 +88,14 @@ const PLOT: f64 = 240.0;
 const VALUE: f64 = 132.0;
 const ROW: f64 = 18.0;
 
-/// Bars from the base's time to the contender's, one below the other.
+/// Bars from the baseline's time to the contender's, one below the other.
 fn waterfall(evidence: &Evidence) -> Markup {
     let (base, contender) = (evidence.time.base, evidence.time.contender);
     let bars: Vec<Bar> = budget(evidence)
         .into_iter()
         .filter(|bar| bar.part.is_some() || bar.change.abs() >= 0.05)
         .collect();
-    // What is added up, before and after each bar; with the intervals it is how far the plot
-    // reaches.
+    // The running sum before and after each bar: with the intervals, it is the extent of the plot.
     let mut steps = Vec::new();
     let mut sum = 0.0;
     for bar in &bars {
@@ -136,7 +135,7 @@ fn waterfall(evidence: &Evidence) -> Markup {
     html! {
         svg width=(NAME + PLOT + VALUE) height=(height) viewBox={ "0 0 " (NAME + PLOT + VALUE) " " (height) }
             role="img" aria-label={ "where the time went in " (evidence.test) } {
-            (whole(0, "base", base))
+            (whole(0, "baseline", base))
             line.zero x1=(x(0.0)) x2=(x(0.0)) y1="0" y2=(height) {}
             @for (index, (bar, (from, to))) in bars.iter().zip(&steps).enumerate() {
                 @let y = ROW * (index + 1) as f64;
@@ -154,7 +153,7 @@ fn waterfall(evidence: &Evidence) -> Markup {
     }
 }
 
-/// How far an interval goes to either side.
+/// Half of the width of an interval.
 fn reach(interval: Option<(f64, f64)>) -> String {
     interval.map_or(String::new(), |(low, high)| format!(" ± {:.1}", (high - low) / 2.0))
 }
@@ -167,7 +166,7 @@ fn micros(value: f64) -> String {
     format!("{value:.1} µs")
 }
 
-/// What rounds to nothing has no sign.
+/// A value that rounds to zero has no sign.
 fn signed(value: f64) -> String {
     if value.abs() < 0.05 { "0.0".to_string() } else { format!("{value:+.1}") }
 }
@@ -218,7 +217,7 @@ fn change(of: Option<&Change>) -> Markup {
                 @let digits = Digits::of(Interval { low: log.low, high: log.high });
                 @let percent = |log| digits.percent(log);
                 td.unsure[!change.is_sure()]
-                    title={ (percent(log.low)) " to " (percent(log.high)) ", twin " (percent(change.noise)) } {
+                    title={ (percent(log.low)) " to " (percent(log.high)) ", A/A control " (percent(change.noise)) } {
                     (percent(log.value)) (whisker(log))
                 }
             }
@@ -226,7 +225,7 @@ fn change(of: Option<&Change>) -> Markup {
     }
 }
 
-/// The least and the most that a whisker shows on either side of no change: a half and a double.
+/// The range of a whisker on either side of no change: half and double.
 const REACH: f64 = 0.7;
 
 fn whisker(log: Estimate) -> Markup {

@@ -1,4 +1,4 @@
-//! What the result of the microbenchmarks has beside that of every run.
+//! The part of the result that only microbenchmarks have.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::model::{Growth, MEASURES, Measured, Suite, varies};
 /// Of one step of one contender.
 #[derive(Serialize)]
 pub(super) struct OfTest {
-    /// By their keys; null for what could not be read or has no meaning.
+    /// By their keys; null if a value could not be read or has no meaning.
     measures: BTreeMap<&'static str, Option<f64>>,
     /// The columns of the IO-bound posts.
     normalised: BTreeMap<&'static str, Option<f64>>,
@@ -33,9 +33,9 @@ pub(super) struct Scaleup<'a> {
     test: &'a str,
     group: &'a str,
     clients: Vec<u32>,
-    /// By number of clients; null where the step was not finished.
+    /// By number of clients; null if the step was not finished.
     throughput: Vec<Option<f64>>,
-    /// The same over that with the fewest clients.
+    /// Throughput over that with the fewest clients.
     relative: Vec<Option<f64>>,
     /// Context switches per operation with the most clients over those with the fewest.
     switches_growth: Option<f64>,
@@ -48,7 +48,7 @@ struct FittedLaw {
     single: f64,
     contention: f64,
     coherency: f64,
-    /// Clients beyond which throughput falls; null where it does not.
+    /// Clients beyond which throughput falls; null if it does not.
     knee: Option<f64>,
 }
 

@@ -1,5 +1,4 @@
-//! What the result of a comparison has of its whole runs: all rounds of a test together, as its
-//! page has them.
+//! The whole runs of a comparison in the result, pooled over rounds for each test, as in the page.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +13,14 @@ use crate::model::{Measured, Model, StepModel};
 #[derive(Serialize)]
 pub(super) struct Test<'a> {
     name: &'a str,
-    /// What throughput counts, per second.
+    /// The unit of the throughput.
     unit: &'static str,
-    /// What costs are divided by.
+    /// The operation that costs are divided by.
     operation: &'static str,
     results: Vec<Together<'a>>,
 }
 
-/// All runs of a contender that count.
+/// All runs of an arm that count.
 #[derive(Serialize)]
 struct Together<'a> {
     contender: &'a str,
@@ -29,11 +28,11 @@ struct Together<'a> {
     seconds: f64,
     throughput: Option<f64>,
     sla: Option<Sla>,
-    /// The columns of the posts on the Insert Benchmark and of the IO-bound posts; null for what
-    /// could not be read or has no meaning.
+    /// The columns of the Insert Benchmark posts and of the IO-bound posts; null if a value could
+    /// not be read or has no meaning.
     metrics: BTreeMap<&'static str, Option<f64>>,
     costs: BTreeMap<&'static str, Option<f64>>,
-    /// As read: counters over all runs, gauges at the end of the last.
+    /// As read: counters over all runs, gauges at the end of the last run.
     totals: BTreeMap<&'static str, u64>,
     /// Without seconds.
     work: BTreeMap<&'static str, Work<'a>>,

@@ -3,7 +3,7 @@
 use super::{escape, marked};
 use crate::model::{Grouped, MEASURES, PUBLISHED_NOTE, RATE, SCAN_NOTE, Suite, UNREPORTED};
 
-/// What a lone contender has beside its rate.
+/// The columns of a single contender beside its rate.
 const ALONE: [&str; 4] = ["trx/s", "rows/s", "cv%", "client%"];
 
 pub(super) fn lines(suite: &Suite) -> Vec<String> {
@@ -34,14 +34,14 @@ pub(super) fn lines(suite: &Suite) -> Vec<String> {
     lines
 }
 
-/// The base's rate, then the others' as shares of it, or how rates grow with the clients.
+/// The baseline's rate, then the others' as shares of it, or the growth of rates with clients.
 fn table<'a>(suite: &Suite<'_, 'a>) -> Grouped<'a> {
     let (fewest, most) = suite.range();
     let base = suite.model.base.unwrap_or(0);
     let columns = suite.columns();
     let mut table = suite.by_measure(fewest, base, &[RATE]);
     table.groups.retain(|(title, _)| *title != UNREPORTED);
-    table.headings[0].name = format!("q/s of base{}", suite.with_clients(fewest));
+    table.headings[0].name = format!("q/s of the baseline{}", suite.with_clients(fewest));
     if suite.is_scaleup() {
         for (index, name) in columns.iter().enumerate() {
             let mut growth = suite.scaleup(index);

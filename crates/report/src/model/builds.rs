@@ -1,21 +1,21 @@
-//! What a reader must know of how contenders were compiled, before their figures.
+//! What a reader must know about how contenders were compiled, before their figures.
 
 use rqps_plan::Flags;
 use rqps_store::ContenderRecord;
 
 use super::prose::list;
 
-/// How two builds of one DBMS were compiled, as far as that is known.
+/// Whether two builds of one DBMS were compiled in the same way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Alike {
-    /// Nothing is known in which they differ.
+    /// No difference is known.
     Yes,
-    /// A packager's builds of one version, that differ in how they were compiled.
+    /// Packaged builds of one version with different compiler flags.
     ButForFlags,
     No,
 }
 
-/// A line for each way in which builds are not what people run, and one if they are not alike.
+/// A line for each unusual way of compiling, and one if the builds are not alike.
 pub(crate) fn lines(contenders: &[ContenderRecord]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&str>)> = Vec::new();
     for record in contenders {
@@ -27,15 +27,15 @@ pub(crate) fn lines(contenders: &[ContenderRecord]) -> Vec<String> {
     }
     let line = |(way, names): (String, Vec<&str>)| {
         format!(
-            "{}: {way}: not what distributions ship; differences between releases may not be those \
-             you would see",
+            "{}: {way}. Distributions ship other builds, so differences between releases may not be \
+             those of your servers",
             list(&names)
         )
     };
     ways.into_iter().map(line).chain(unlike(contenders)).collect()
 }
 
-/// Builds of one DBMS that were made differently differ by more than their versions.
+/// A line for builds of one DBMS that differ by more than their versions.
 fn unlike(contenders: &[ContenderRecord]) -> Option<String> {
     let mut in_flags: Vec<&str> = Vec::new();
     let mut in_packaging = Vec::new();
@@ -63,16 +63,16 @@ fn unlike(contenders: &[ContenderRecord]) -> Option<String> {
         first => format!("{} and {last}", first.join(", ")),
     };
     let meaning = match is_of_flags {
-        true => "differences are between builds, not only between releases",
+        true => "differences in results are between builds, not only between releases",
         false => "not only in version",
     };
     let mark = if is_of_flags { ": " } else { ", " };
     Some(format!(
-        "builds of one DBMS differ in {what}{mark}{meaning}; see the contenders in the report"
+        "builds of one DBMS differ in {what}{mark}{meaning}. See the contenders in the report"
     ))
 }
 
-/// In what they were compiled differently.
+/// The compiler flags in which they differ.
 fn differences(one: &ContenderRecord, other: &ContenderRecord) -> Vec<&'static str> {
     match (&one.flags, &other.flags) {
         (Some(flags), Some(others)) => flags.differences(others),
@@ -80,7 +80,7 @@ fn differences(one: &ContenderRecord, other: &ContenderRecord) -> Vec<&'static s
     }
 }
 
-/// Whether what differs between two is only what their sources do.
+/// Whether two builds differ in their sources only.
 pub(crate) fn alike(one: &ContenderRecord, other: &ContenderRecord) -> Alike {
     let is_packaged = |record: &ContenderRecord| !record.source.starts_with('/');
     match (one.dbms == other.dbms, differences(one, other).is_empty()) {
@@ -92,7 +92,7 @@ pub(crate) fn alike(one: &ContenderRecord, other: &ContenderRecord) -> Alike {
     }
 }
 
-/// What labels of a pair carry, if a side is not what people run: `built -Os`, or `built -O2, base
+/// The mark behind labels of a pair with an unusual build: `built -Os`, or `built -O2, baseline
 /// -Os`.
 pub(crate) fn mark(base: Option<&Flags>, contender: Option<&Flags>) -> Option<String> {
     let marks = [base, contender].map(|flags| flags.and_then(Flags::mark));
@@ -100,7 +100,7 @@ pub(crate) fn mark(base: Option<&Flags>, contender: Option<&Flags>) -> Option<St
     match marks {
         [None, None] => None,
         [Some(one), Some(other)] if one == other => Some(format!("built {one}")),
-        _ => Some(format!("built {}, base {}", told(contender), told(base))),
+        _ => Some(format!("built {}, baseline {}", told(contender), told(base))),
     }
 }
 
@@ -125,14 +125,14 @@ mod tests {
         let debian = record("deb", "18", "debian", "-O2");
         assert_eq!(
             lines(&[old.clone(), new.clone()]),
-            ["old, new: built for size (-Os): not what distributions ship; differences between \
-              releases may not be those you would see"]
+            ["old, new: built for size (-Os). Distributions ship other builds, so differences \
+              between releases may not be those of your servers"]
         );
         let all = lines(&[old, new, debian.clone()]);
         assert_eq!(
             all[1],
-            "builds of one DBMS differ in optimisation level and source: differences are between \
-             builds, not only between releases; see the contenders in the report"
+            "builds of one DBMS differ in optimisation level and source: differences in results are \
+             between builds, not only between releases. See the contenders in the report"
         );
         assert_eq!(all.len(), 2);
         let other = ContenderRecord { name: "other".to_string(), ..debian.clone() };
@@ -161,10 +161,10 @@ mod tests {
             .map(|level| Flags { level: Some(level.to_string()), ..Flags::default() });
         assert_eq!(mark(Some(&speed), Some(&speed)), None);
         assert_eq!(mark(Some(&size), Some(&size)).unwrap(), "built -Os");
-        assert_eq!(mark(Some(&size), Some(&speed)).unwrap(), "built -O2, base -Os");
-        assert_eq!(mark(Some(&speed), Some(&size)).unwrap(), "built -Os, base -O2");
+        assert_eq!(mark(Some(&size), Some(&speed)).unwrap(), "built -O2, baseline -Os");
+        assert_eq!(mark(Some(&speed), Some(&size)).unwrap(), "built -Os, baseline -O2");
         let unknown = Flags::unknown("stripped");
-        assert_eq!(mark(Some(&size), Some(&unknown)).unwrap(), "built not known, base -Os");
+        assert_eq!(mark(Some(&size), Some(&unknown)).unwrap(), "built not known, baseline -Os");
         assert_eq!(mark(None, None), None);
     }
 }

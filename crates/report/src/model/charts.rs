@@ -1,4 +1,4 @@
-//! The seconds of a step as lines to be drawn, with no more points than a screen can show.
+//! The seconds of a step as lines of a chart, with no more points than a screen can show.
 
 use rqps_plan::Counts;
 use rqps_store::{Operation, Second};
@@ -6,9 +6,8 @@ use serde::Serialize;
 
 use super::{Measured, Model, StepModel, Totals};
 
-/// Points of a line. A longer step is cut into stretches of as many whole seconds as it takes, and
-/// of each stretch the least and the greatest second are kept, in the order in which they came: no
-/// stall and no peak is lost.
+/// Points of a line. A longer step is cut into stretches of whole seconds. The least and the
+/// greatest second of each stretch are kept in the order of time: no stall and no peak is lost.
 pub(crate) const POINTS: usize = 300;
 
 /// One operation of one step.
@@ -60,7 +59,7 @@ fn chart<'a>(
     let stretch = stretch(longest);
     let lines = found.iter().map(|(measured, totals)| {
         let seconds = whole(measured, totals);
-        // A step shorter than a second has its one rate from what it lasted.
+        // A step shorter than a second has one rate, over its own length.
         let length = measured.record.seconds;
         let share = if length > 0.0 && length < 1.0 { length } else { 1.0 };
         let rate = |second: &Second| Some(counted(operation, second) as f64 / share);
@@ -90,7 +89,7 @@ pub(super) fn stretch(seconds: usize) -> usize {
     if seconds <= POINTS { 1 } else { (2 * seconds).div_ceil(POINTS) }
 }
 
-/// Without the last second if the step ended within it, since its count is not a rate.
+/// Without the last second if the step ended within it: its count is not a rate.
 fn whole<'t>(measured: &Measured, totals: &'t Totals) -> &'t [Second] {
     let seconds = totals.seconds.as_slice();
     match measured.record.seconds {
@@ -119,7 +118,7 @@ pub(super) fn thinned(values: Vec<Option<f64>>, stretch: usize) -> Vec<Option<f6
     if stretch == 1 { values } else { values.chunks(stretch).flat_map(extremes).collect() }
 }
 
-/// The least and the greatest, in the order in which they came.
+/// The least and the greatest, in the order of time.
 fn extremes(values: &[Option<f64>]) -> [Option<f64>; 2] {
     let mut known = values.iter().enumerate().filter_map(|(at, value)| Some((at, (*value)?)));
     let Some(first) = known.next() else { return [None, None] };

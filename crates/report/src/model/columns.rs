@@ -1,4 +1,4 @@
-//! Tables of a step with a column for each formula of its totals.
+//! Tables of a step with a column for each formula over its totals.
 
 use rqps_stats::{Column, Window};
 
@@ -22,7 +22,7 @@ pub(crate) fn by_column<'c>(
     Table { headings: headings.collect(), rows: rows.collect() }
 }
 
-/// The same without the columns that no contender has a value for.
+/// The same, without columns that have no value for any contender.
 pub(crate) fn by_known_column<'c>(
     model: &Model,
     step: &StepModel,

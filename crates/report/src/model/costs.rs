@@ -1,4 +1,4 @@
-//! Which CPU was the DBMS's and which the client's.
+//! The CPU of the DBMS and the CPU of the client.
 
 use rqps_stats::{COSTS, NOT_AVAILABLE, Window};
 
@@ -6,8 +6,8 @@ use super::columns::by_known_column;
 use super::number::significant;
 use super::{Cell, Heading, Model, Row, StepModel, Table};
 
-/// One row for each contender that finished the step, with CPU, switches and IO by side. Columns
-/// that no contender has a value for are left out.
+/// One row for each contender that finished the step, with CPU, switches and IO of server and
+/// client, without columns that have no value for any contender.
 pub(crate) fn costs(model: &Model, step: &StepModel) -> Table {
     by_known_column(model, step, &COSTS)
 }

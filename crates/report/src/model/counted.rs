@@ -1,8 +1,8 @@
-//! What an operation of a table is: what its tests count, and their costs are divided by.
+//! The operation of a table: what its tests count, and what their costs are divided by.
 
 use rqps_plan::Counts;
 
-/// What tests count as the units of a table name it, which has one unit for all of them.
+/// The unit that a table has for all of its tests.
 pub(crate) struct Counted {
     pub(crate) one: &'static str,
     pub(crate) many: &'static str,
@@ -23,7 +23,7 @@ impl Counted {
                 None => kinds.push((counts, vec![test])),
             }
         }
-        // The most are told last, as the others.
+        // The largest group comes last, as "the others".
         kinds.sort_by_key(|(_, tests)| tests.len());
         let mut all = kinds.iter().map(|(counts, _)| nouns(*counts));
         let one_for_all = all.next().filter(|first| all.all(|other| other == *first));
@@ -39,7 +39,7 @@ impl Counted {
         Counted { one, many, what }
     }
 
-    /// For a reader of units that do not say it themselves.
+    /// An explanation of units that do not name the operation.
     pub(crate) fn meaning(&self) -> Option<String> {
         let is_neutral = self.one == NEUTRAL[0] && !self.what.is_empty();
         is_neutral.then(|| format!("an operation is {}", self.what))
@@ -51,7 +51,7 @@ impl Counted {
     }
 }
 
-/// One of it, and several.
+/// Singular and plural.
 fn nouns(counts: Counts) -> [&'static str; 2] {
     match counts {
         Counts::RowsInserted | Counts::RowsIndexed | Counts::RowsScanned => ["row", "rows"],

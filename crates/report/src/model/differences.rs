@@ -1,4 +1,4 @@
-//! The settings in force that are not the same everywhere, since only they can explain anything.
+//! The settings in force that differ between contenders: only they can explain a change.
 
 use std::collections::BTreeSet;
 
@@ -47,8 +47,7 @@ fn table(contenders: &[&ContenderRecord]) -> Table {
             let values: Vec<_> =
                 contenders.iter().map(|record| record.settings.get(name)).collect();
             let differs = values.iter().any(|value| *value != values[0]);
-            // Another release may have another default, or somebody has set it: that is not the
-            // same.
+            // A default of another release and an explicit setting are different things.
             let cells = contenders.iter().zip(&values).map(|(record, value)| match value {
                 Some(value) if record.defaults.contains(name) => {
                     Cell::plain(format!("{value} (default)"))

@@ -1,4 +1,4 @@
-//! What the DBMS itself counted in a step.
+//! The counters of the DBMS itself in a step.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use rqps_observe::Kind;
 use super::number::significant;
 use super::{Cell, Heading, Model, Row, StepModel, Table};
 
-pub(crate) const ENGINE_NOTE: &str = "Counters and gauges of the DBMS under its own names and in \
-     its own units, where they are not zero: what was counted in the step, in all and per operation, \
-     and gauges as they were at its end. Everything that was read is in results.sqlite.";
+pub(crate) const ENGINE_NOTE: &str = "Counters and gauges of the DBMS that are not zero, with its \
+     names and units. Counters are totals of the step and values per operation; gauges are the \
+     values at its end. results.sqlite has all of them.";
 
-/// A row for each counter that moved for any contender; for each contender that finished the step a
-/// column of totals and one of totals per operation.
+/// A row for each counter that is not zero for any contender. Each contender that finished the
+/// step has a column of totals and one of totals per operation.
 pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
     let counted: Vec<_> = step
         .done()
@@ -23,8 +23,8 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
     let headings = counted.iter().flat_map(|(index, ..)| {
         let name = model.contenders[*index];
         [
-            Heading::new(name, "in the step; a gauge at its end").of(name),
-            Heading::new("/o", format!("of {name}, per {}", step.counts.operation())).of(name),
+            Heading::new(name, "total of the step; a gauge at its end").of(name),
+            Heading::new("/o", format!("{name}, per {}", step.counts.operation())).of(name),
         ]
     });
     let rows = names.into_iter().map(|name| {

@@ -11,10 +11,11 @@ use super::number::duration;
 use super::{Cell, Heading, Model, Row, StepModel, Table, Tone, Totals};
 
 pub(crate) const HISTOGRAM_NOTE: &str = "Percentage of the responses that took at most the time in \
-     the heading and longer than the one before it; the darker, the more. Empty is none at all, \
-     nonzero less than 0.0005%. max is in seconds: ▼ red is the top quarter of the column's \
+     the heading and longer than the time in the heading before it; darker is more. Empty cells are \
+     zero, nonzero is less than 0.0005%. max is in seconds: ▼ red is the top quarter of the column's \
      range, ▲ green the bottom quarter, and nothing is red where the smallest is at least 80% of \
-     the largest. A percentile needs ten responses beyond it; with fewer it is few.";
+     the largest. A percentile needs ten responses beyond it; the cell says few where there are \
+     fewer.";
 
 /// The table of one kind of operation, by one of the two clocks.
 pub(crate) struct Histogram {
@@ -72,7 +73,7 @@ pub(crate) fn histograms(model: &Model, step: &StepModel) -> Vec<Histogram> {
 }
 
 fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) -> Table {
-    let recorded: Vec<(usize, &Recorded<u64>)> = step
+    let recorded: Vec<(usize, Recorded<u64>)> = step
         .done()
         .filter_map(|(index, measured)| Some((index, recorded(measured.of(operation)?, clock)?)))
         .filter(|(_, recorded)| !recorded.is_empty())
@@ -86,10 +87,10 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
     Table { headings: headings(), rows: rows.collect() }
 }
 
-pub(super) fn recorded(totals: &Totals, clock: Clock) -> Option<&Recorded<u64>> {
+pub(super) fn recorded(totals: &Totals, clock: Clock) -> Option<Recorded<u64>> {
     match clock {
-        Clock::Service => Some(&totals.service),
-        Clock::Response => totals.response.as_ref(),
+        Clock::Service => Some(totals.service.unpacked()),
+        Clock::Response => totals.response.as_ref().map(|times| times.unpacked()),
     }
 }
 
@@ -131,8 +132,8 @@ pub(crate) fn percentile(recorded: &Recorded<u64>, percent: f64) -> Option<u64> 
     is_enough(recorded.len(), percent).then(|| recorded.value_at_percentile(percent))
 }
 
-/// Responses by the posts' buckets. A recorded value stands for a small range, of which the lowest
-/// is taken, so that a response of exactly a bound is counted below it.
+/// Responses by the posts' buckets. A recorded value stands for a small range: its lowest value
+/// counts, so a response of exactly a bound is counted below it.
 pub(crate) fn bucket_counts(recorded: &Recorded<u64>) -> [u64; BUCKETS] {
     let mut counts = [0; BUCKETS];
     for value in recorded.iter_recorded() {
@@ -142,7 +143,7 @@ pub(crate) fn bucket_counts(recorded: &Recorded<u64>) -> [u64; BUCKETS] {
     counts
 }
 
-/// Rounded, as the three decimals of the column are.
+/// Rounded like the three decimals of the column.
 fn milliseconds(nanoseconds: u64) -> u64 {
     (nanoseconds + 500_000) / 1_000_000
 }

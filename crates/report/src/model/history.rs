@@ -1,4 +1,4 @@
-//! Which contenders are releases of one DBMS, so that its tests have a history.
+//! Histories: contenders that are releases of one DBMS.
 
 use rqps_plan::Contender;
 use rqps_store::Run;
@@ -11,7 +11,7 @@ const FEWEST: usize = 3;
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct History {
-    /// The DBMS, and what its contenders were set to if the page has several histories of it.
+    /// The DBMS, and the settings of its contenders if the page has several histories of it.
     pub(crate) name: String,
     /// The oldest first.
     pub(crate) releases: Vec<Release>,
@@ -31,12 +31,11 @@ pub(crate) struct Release {
 struct Line<'a> {
     dbms: &'a str,
     engine: Option<&'a str>,
-    /// Config and settings; none where no version is there twice, so that each has those made for
-    /// it.
+    /// Config and settings; none if each version occurs once, since each then has its own.
     set: Option<String>,
 }
 
-/// Those with enough versions, in the order of the plan.
+/// Histories with enough versions, in the order of the plan.
 pub(crate) fn histories(run: &Run) -> Vec<History> {
     let planned = |name: &str| run.plan.contenders.iter().find(|one| one.name() == name);
     let found: Vec<(Line<'_>, Release)> = run
@@ -103,7 +102,7 @@ fn set(contender: &Contender) -> String {
     [config, settings].into_iter().flatten().collect()
 }
 
-/// A version as far as it can be put in order: 9.6 comes before 10.1.
+/// The numbers of a version, for sorting: 9.6 comes before 10.1.
 fn numbers(version: &str) -> Vec<u64> {
     let parts = version.split(|c: char| !c.is_ascii_digit());
     parts.filter_map(|digits| digits.parse().ok()).collect()

@@ -1,5 +1,5 @@
-//! What went on in the background of a test, as lanes below its charts: a cell for each second, or
-//! for each stretch of them.
+//! Background work during a test, as lanes below its charts: a cell for each second, or for each
+//! stretch of seconds.
 
 use rqps_observe::{Kind, Meaning};
 use rqps_stats::stalls::stalled;
@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::machine::short;
 
-/// How much of something there was over a test.
+/// The amount of one kind of background work over a test.
 #[derive(Serialize)]
 pub(crate) struct Lane<'a> {
     kind: &'static str,
@@ -17,29 +17,30 @@ pub(crate) struct Lane<'a> {
     /// What was counted, and the highest value of a cell.
     counter: String,
     most: f64,
-    /// A digit for each stretch: 0 is nothing, 9 the most that any contender had.
+    /// A digit for each stretch: 0 is nothing, 9 the most of any contender.
     cells: String,
 }
 
-/// A round of a contender; what is not repeated has one.
+/// A round of a contender; a run without repetition has one.
 pub(crate) struct Watched<'r> {
-    /// What was done in each whole second; nothing where that does not tell stalls.
+    /// The rate of each whole second; empty where rates do not show stalls.
     pub(crate) rates: Vec<f64>,
-    /// What the DBMS counted itself.
+    /// The DBMS's own counters.
     pub(crate) samples: &'r Series<String>,
 }
 
 struct Background {
     kind: &'static str,
     legend: &'static str,
-    /// What it is that counters stand for.
+    /// The meanings of counters that belong to this kind.
     of: &'static [Meaning],
 }
 
 const BACKGROUND: [Background; 5] = [
     Background {
         kind: "checkpoint",
-        legend: "pages that checkpoints wrote; InnoDB's are spread over time, so all that it flushed",
+        legend: "pages that checkpoints wrote; all flushed pages of InnoDB, which spreads its \
+                 checkpoints over time",
         of: &[Meaning::CheckpointPages, Meaning::FlushedPages],
     },
     Background {
@@ -59,16 +60,16 @@ const BACKGROUND: [Background; 5] = [
     },
     Background {
         kind: "writers wait",
-        legend: "the DBMS held writers back: full log buffers, no free pages, compaction behind",
+        legend: "the DBMS held writers back: full log buffers, no free pages, late compaction",
         of: &[Meaning::WriterWaits],
     },
 ];
 
 const STALL: &str = "stall";
-const STALL_LEGEND: &str = "seconds with less than half of the usual throughput around them";
+const STALL_LEGEND: &str = "seconds with less than half of the usual throughput of their time";
 const STALL_COUNTER: &str = "stalled seconds";
 
-/// Of each contender what it had of each kind, over its rounds the mean; a cell stands for so many
+/// The lanes of each contender by kind: the mean over its rounds. A cell stands for `stretch`
 /// seconds.
 pub(crate) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> Vec<Lane<'a>> {
     let mut lanes = Vec::new();
@@ -85,7 +86,7 @@ pub(crate) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> V
 }
 
 /// The lanes of one kind on one scale: the name of the counter and the cells of each round come
-/// from `cells`. None of a contender where it was nothing all the time.
+/// from `cells`. A contender with zeros only has no lane.
 fn kind<'a>(
     kind: &'static str,
     legend: &'static str,
@@ -115,7 +116,7 @@ fn kind<'a>(
     found.into_iter().map(lane).collect()
 }
 
-/// In each cell over the rounds. In a round that has ended nothing goes on.
+/// The mean of each cell over the rounds. A shorter round counts as zero after its end.
 fn mean(rounds: &[Vec<u64>]) -> Vec<f64> {
     let longest = rounds.iter().map(Vec::len).max().unwrap_or(0);
     let sum = |place: usize| rounds.iter().filter_map(|round| round.get(place)).sum::<u64>();
@@ -123,7 +124,7 @@ fn mean(rounds: &[Vec<u64>]) -> Vec<f64> {
 }
 
 impl Background {
-    /// The first of its counters that was more than nothing in any round.
+    /// The first of its counters that is not zero in any round.
     fn cells(&self, rounds: &[Watched<'_>], stretch: usize) -> Option<(String, Vec<Vec<u64>>)> {
         let columns = || rounds.iter().flat_map(|round| round.samples.columns());
         let moved = |column: &Column| column.values().any(|value| value.is_some_and(|v| v > 0));
@@ -160,13 +161,13 @@ fn cells(series: &Series<String>, column: &Column, stretch: usize) -> Vec<u64> {
     cells
 }
 
-/// How many seconds of each stretch were stalls.
+/// The number of stalled seconds in each stretch.
 fn stalls(rates: &[f64], stretch: usize) -> Vec<u64> {
     let count = |seconds: &[bool]| seconds.iter().filter(|stalled| **stalled).count() as u64;
     stalled(rates).chunks(stretch).map(count).collect()
 }
 
-/// Anything at all is more than nothing.
+/// A value above zero never becomes the digit 0.
 fn digit(value: f64, most: f64) -> char {
     let tenth = |value: f64| (value / most * 9.0).round().clamp(1.0, 9.0) as u32;
     let digit = if value > 0.0 { tenth(value) } else { 0 };

@@ -1,5 +1,5 @@
-//! What the machine and the DBMS did in the seconds of a step, beside what the clients saw: CPU and
-//! IO as lines, and what goes on in the background as lanes.
+//! The machine and the DBMS in the seconds of a step: CPU and IO as lines, background work as
+//! lanes.
 
 use rqps_observe::Metric;
 use serde::Serialize;
@@ -33,7 +33,7 @@ struct Line<'a> {
 
 const MIB: f64 = 1024.0 * 1024.0;
 
-/// The steps of which seconds were recorded.
+/// The steps with recorded seconds.
 pub(crate) fn machine<'a>(model: &'a Model<'a>) -> Vec<Machine<'a>> {
     model.steps.iter().filter_map(|step| of_step(model, step)).collect()
 }
@@ -46,7 +46,7 @@ fn of_step<'a>(model: &'a Model<'a>, step: &'a StepModel<'a>) -> Option<Machine<
         .filter_map(|(index, measured)| Some((model.contenders[index], measured.as_ref()?)))
         .filter(|(_, measured)| !measured.record.samples.is_empty())
         .collect();
-    // What is left of the last second is no rate.
+    // The last second is not a whole one, so it has no rate.
     let length = |measured: &Measured| (measured.record.seconds as usize).max(1);
     let longest = begun.iter().map(|(_, measured)| length(measured)).max()?;
     let stretch = stretch(longest);
@@ -75,7 +75,7 @@ fn line<'a>(contender: &'a str, measured: &Measured, stretch: usize) -> Line<'a>
     }
 }
 
-/// Three significant digits, since nobody sees more in a chart.
+/// Three significant digits: a chart shows no more.
 pub(super) fn short(value: f64) -> f64 {
     format!("{value:.2e}").parse().unwrap_or(value)
 }

@@ -1,5 +1,4 @@
-//! Every contender in every test by every measure, so that the page can hold any of them against
-//! any other.
+//! Every contender in every test by every measure, so that the page can compare any two of them.
 
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
@@ -11,12 +10,12 @@ use super::{Counted, Measured, Model, StepModel, Suite};
 #[derive(Serialize)]
 pub(crate) struct Matrix {
     pub(crate) contenders: Vec<String>,
-    /// That the verdicts and the published tables are relative to.
-    pub(crate) base: Option<usize>,
+    /// The contender that verdicts and published tables are relative to.
+    pub(crate) baseline: Option<usize>,
     /// Whether contenders took turns in rounds, so that there are intervals and verdicts.
     pub(crate) is_comparison: bool,
     pub(crate) measures: Vec<Measure>,
-    /// The log by which most tests of a contender moved together, where that was judged.
+    /// The log of the change that all tests of a contender share, where that was judged.
     pub(crate) shifts: Vec<Option<f64>>,
     pub(crate) rows: Vec<Row>,
 }
@@ -33,41 +32,41 @@ pub(crate) struct Measure {
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) group: String,
-    /// What it counts, and its costs are divided by: the units of measures may leave that open.
+    /// What the test counts and its costs are divided by: the units of measures may not name it.
     pub(crate) operation: &'static str,
-    /// The id of the part of the page that is about it.
+    /// The id of the part of the page that is about the test.
     pub(crate) anchor: String,
-    /// Their numbers, in the order in which they were made; one if nothing was repeated.
+    /// The numbers of the rounds, in the order of time; one if nothing was repeated.
     pub(crate) rounds: Vec<u32>,
     /// By measure, contender and round.
     pub(crate) values: Vec<Vec<Vec<Option<f64>>>>,
-    /// By contender and round: the log of the throughput over the base's, as it was compared within
-    /// the round. Empty if there is no such thing.
+    /// By contender and round: the log of the throughput over the baseline's, as compared within
+    /// the round. Empty if there was no comparison.
     pub(crate) logs: Vec<Vec<Option<f64>>>,
-    /// By contender: what is to be said of it beside its number.
+    /// By contender: the label beside its number.
     pub(crate) marks: Vec<Option<Mark>>,
-    /// What did not count.
-    pub(crate) refused: Vec<Refused>,
+    /// Rounds whose measurements were discarded.
+    pub(crate) discarded: Vec<Discarded>,
 }
 
 #[derive(Serialize)]
-pub(crate) struct Refused {
+pub(crate) struct Discarded {
     pub(crate) round: u32,
     pub(crate) why: String,
 }
 
 #[derive(Serialize)]
 pub(crate) struct Mark {
-    /// In the style sheet.
+    /// The class in the style sheet.
     pub(crate) class: &'static str,
     pub(crate) text: String,
-    /// Of the throughput, relative to the base.
+    /// Of the throughput, relative to the baseline.
     pub(crate) ratio: Option<f64>,
     pub(crate) low: Option<f64>,
     pub(crate) high: Option<f64>,
 }
 
-/// That of a run whose contenders ran one after the other; none if there is nothing to compare.
+/// The matrix of a run whose contenders ran one after the other; none without two contenders.
 pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
     if model.contenders.len() < 2 || model.steps.is_empty() {
         return None;
@@ -103,7 +102,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
         of if of <= columns.len() => (columns[of - 1].value)(&measured.window()),
         of => {
             let service = measured.counted_times()?;
-            Some(percentile(service, times[of - 1 - columns.len()].1)? as f64 / 1e6)
+            Some(percentile(&service, times[of - 1 - columns.len()].1)? as f64 / 1e6)
         }
     };
     let row = |step: &StepModel, name: &str, group: &str, anchor: String| Row {
@@ -122,7 +121,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
             .collect(),
         logs: Vec::new(),
         marks: step.measured.iter().map(|measured| mark(measured.as_ref()?)).collect(),
-        refused: Vec::new(),
+        discarded: Vec::new(),
     };
     let rows = match suite {
         Some(suite) => suite
@@ -132,7 +131,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
             .collect(),
         None => {
             let group = |step: &StepModel| {
-                if step.is_promising() { "Queries beside writes" } else { "Load" }
+                if step.is_promising() { "Queries during writes" } else { "Load" }
             };
             let anchor = |step: &StepModel| format!("step-{}", step.name);
             let steps = model.steps.iter();
@@ -141,7 +140,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
     };
     Some(Matrix {
         contenders: model.contenders.iter().map(|name| name.to_string()).collect(),
-        base: model.base,
+        baseline: model.base,
         is_comparison: false,
         shifts: Vec::new(),
         rows,
@@ -149,7 +148,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
     })
 }
 
-/// Columns of the Insert Benchmark that [`COSTS`] has none like.
+/// Columns of the Insert Benchmark without an equal in [`COSTS`].
 const PER_OPERATION: [&str; 5] = ["rpq", "rkbpq", "wpi", "wkbpi", "cspq"];
 
 pub(crate) fn throughput(counted: &Counted) -> Measure {
@@ -167,7 +166,7 @@ pub(crate) fn service_time(name: &str) -> Measure {
     Measure {
         name: name.to_string(),
         unit: "ms".to_string(),
-        legend: format!("service time of the operation that throughput counts, {name}"),
+        legend: format!("{name} of the service time of the counted operation"),
         more_is_better: false,
     }
 }

@@ -1,4 +1,4 @@
-//! One step of one contender: the records of its workers put together.
+//! One step of one contender: the merged records of its workers.
 
 use std::cell::OnceCell;
 
@@ -16,24 +16,30 @@ pub(crate) struct Measured<'a> {
     pub(crate) record: &'a Measurement,
     /// CPUs of the host.
     cpus: u32,
-    /// By kind of operation, those that the step has workers for.
+    /// By kind of operation, if the step has workers for it.
     pub(crate) totals: Vec<Totals>,
-    /// Per second, what client 1 did of the operation that the step counts, in whole seconds.
+    /// The longest service time of the operation that the step counts, in nanoseconds.
+    longest: Option<u64>,
+    /// Rates of client 1 in whole seconds, in the operation that the step counts.
     rates: Vec<f64>,
     steadiness: OnceCell<Option<Steadiness>>,
 }
 
-/// All workers of one kind together.
-pub(crate) type Totals = WorkRecord<Histogram<u64>>;
+/// The sum of all workers of one kind.
+pub(crate) type Totals = WorkRecord;
 
 impl<'a> Measured<'a> {
     /// None if it is not one of the arms.
     pub(crate) fn new(round: &'a RoundRecord, contender: &str, cpus: u32) -> Option<Self> {
         let (contender, record) = round.arms.get_key_value(contender)?;
-        let totals = Operation::ALL.into_iter().filter_map(|of| together(record, of)).collect();
+        let totals: Vec<Totals> =
+            Operation::ALL.into_iter().filter_map(|of| together(record, of)).collect();
+        let counted = totals.iter().find(|one| one.operation == counted(round.counts));
+        let times = counted.map(|one| one.service.unpacked()).filter(|times| !times.is_empty());
+        let longest = times.map(|times| times.max());
         let rates = first_clients_rates(round.counts, record);
         let steadiness = OnceCell::new();
-        Some(Measured { round, contender, record, cpus, totals, rates, steadiness })
+        Some(Measured { round, contender, record, cpus, totals, longest, rates, steadiness })
     }
 
     pub(crate) fn is_done(&self) -> bool {
@@ -44,8 +50,8 @@ impl<'a> Measured<'a> {
         self.totals.iter().find(|totals| totals.operation == operation)
     }
 
-    /// Operations per second that the step is judged by: queries in the steps that have them, rows
-    /// inserted or indexed in the others.
+    /// The counted operations per second: queries in the steps that have them, rows inserted or
+    /// indexed in the others.
     pub(crate) fn throughput(&self) -> Option<f64> {
         let window = self.window();
         window.per_second(Some(window.operations()))
@@ -56,24 +62,23 @@ impl<'a> Measured<'a> {
         self.throughput().filter(|_| self.is_done())
     }
 
-    /// Seconds that anything was recorded in, the last one cut short by the end of the step.
+    /// Seconds with records; the end of the step cuts the last one.
     pub(crate) fn seconds(&self) -> usize {
         self.totals.iter().map(|totals| totals.seconds.len()).max().unwrap_or(0)
     }
 
-    /// Whether it ran at one level. The page tells it twice, and of a trend it takes long.
+    /// Cached, since the page uses it twice and the test of a trend takes long.
     pub(crate) fn steadiness(&self) -> Option<&Steadiness> {
         self.steadiness.get_or_init(|| steadiness(self)).as_ref()
     }
 
     /// Service times of the operation that the step's throughput counts.
-    pub(crate) fn counted_times(&self) -> Option<&Histogram<u64>> {
-        Some(&self.of(counted(self.round.counts))?.service)
+    pub(crate) fn counted_times(&self) -> Option<Histogram<u64>> {
+        Some(self.of(counted(self.round.counts))?.service.unpacked())
     }
 
-    /// What all clients did of the operation that the step counts, in each whole second; nothing of
-    /// what has no seconds, or seconds that say nothing: an index, and scans, which may take
-    /// longer.
+    /// Rates of all clients in whole seconds, in the operation that the step counts. Empty for
+    /// indexes and scans: an operation of theirs may take longer than a second.
     pub(crate) fn counted_per_second(&self) -> Vec<f64> {
         let operation = counted(self.round.counts);
         let has_seconds = !matches!(self.round.counts, Counts::RowsIndexed | Counts::RowsScanned);
@@ -87,13 +92,13 @@ impl<'a> Measured<'a> {
         seconds.map(rate).take(self.record.seconds as usize).collect()
     }
 
-    /// Rows that the operation which the step's throughput counts returned or changed, on average.
+    /// Rows that a counted operation returned or changed, on average.
     pub(crate) fn rows_by_operation(&self) -> Option<f64> {
         let done = self.of(counted(self.round.counts)).filter(|done| done.operations > 0)?;
         Some(done.rows as f64 / done.operations as f64)
     }
 
-    /// Whether the promised write rate was kept; none where nothing was promised.
+    /// Whether the target write rate was met; none without a target.
     pub(crate) fn sla(&self) -> Option<bool> {
         let target = self.record.target_rate?;
         Some(sla::is_met(self.window().insert_rate()?, target))
@@ -102,9 +107,7 @@ impl<'a> Measured<'a> {
     /// The totals as the formulas take them.
     pub(crate) fn window(&self) -> Window<'_> {
         let read = |metric| self.record.cost.get(metric);
-        let counted = counted(self.round.counts);
         let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
-        let longest = self.of(counted).filter(|totals| !totals.service.is_empty());
         Window {
             normaliser: match self.round.counts {
                 Counts::RowsInserted | Counts::RowsIndexed => Normaliser::Insert,
@@ -143,20 +146,20 @@ impl<'a> Measured<'a> {
             database_bytes: read(Metric::DatabaseBytes),
             directory_bytes: read(Metric::DirectoryBytes),
             rss_bytes: read(Metric::ServerRss),
-            longest_response: longest.map(|totals| totals.service.max()),
+            longest_response: self.longest,
             rates: &self.rates,
         }
     }
 }
 
-/// None if no connection did this.
+/// None if no connection has this operation.
 fn together(record: &Measurement, operation: Operation) -> Option<Totals> {
     let own = record.work.iter().filter(|work| work.operation == operation);
-    let mut own: Vec<Totals> = own.cloned().map(WorkRecord::unpacked).collect();
-    match own.len() {
-        0 | 1 => own.pop(),
-        _ => Some(Totals::together(operation, &own.iter().collect::<Vec<_>>())),
+    let mut own: Vec<Totals> = own.cloned().collect();
+    if own.len() > 1 {
+        own = WorkRecord::by_operation(own);
     }
+    own.pop()
 }
 
 /// The operation that a step's throughput counts.
@@ -168,7 +171,7 @@ pub(crate) fn counted(counts: Counts) -> Operation {
     }
 }
 
-/// The posts' percentiles are of client 1 alone, and of whole seconds. Building indexes has none.
+/// The posts' percentiles are those of client 1, over whole seconds. Building indexes has none.
 fn first_clients_rates(counts: Counts, record: &Measurement) -> Vec<f64> {
     if counts == Counts::RowsIndexed {
         return Vec::new();
@@ -187,7 +190,7 @@ fn first_clients_rates(counts: Counts, record: &Measurement) -> Vec<f64> {
         }
         _ => 1.0,
     };
-    // A worker that did nothing in the last seconds may have no entries for them.
+    // A worker that was idle in the last seconds may have no entries for them.
     let idle = std::iter::repeat(Second::default());
     let seconds = worker.seconds.iter().copied().chain(idle);
     let rate = |second: Second| match operation {

@@ -1,4 +1,4 @@
-//! What is told of a test beside its throughput.
+//! The measures of a test beside its throughput.
 
 use rqps_plan::Counts;
 use rqps_stats::client_share::{client_busy, client_share};
@@ -11,7 +11,7 @@ use super::number::significant;
 use super::{Cell, Heading, Measured, Model, Row, StepModel, Table};
 
 pub(crate) const SCAN_NOTE: &str =
-    "A statement of scan reads a whole table: what is counted of it is rows per second.";
+    "A statement of scan reads a whole table, so its throughput is in rows per second.";
 
 /// A number of one step of one contender.
 pub(crate) struct Measure {
@@ -27,8 +27,8 @@ pub(crate) struct Measure {
 pub(crate) const RATE: Measure = Measure {
     name: "q/s",
     key: "queries_per_second",
-    legend: "statements per second as sysbench counts them, with BEGIN, COMMIT and those that changed \
-             nothing; in scan rows per second",
+    legend: "statements per second as sysbench counts them, with BEGIN, COMMIT and statements that \
+             changed nothing; rows per second in scan",
     value: |m| m.throughput(),
     print: whole,
 };
@@ -36,7 +36,7 @@ pub(crate) const RATE: Measure = Measure {
 pub(crate) const SHARE: Measure = Measure {
     name: "client%",
     key: "client_share",
-    legend: "the client's CPU as a percentage of the client's and the DBMS's together",
+    legend: "the client's CPU as a percentage of the CPU of client and DBMS",
     value: |m| client_share(&m.window()),
     print: percent,
 };
@@ -63,7 +63,7 @@ pub(crate) static MEASURES: [Measure; 10] = [
     Measure {
         name: "rows/s",
         key: "rows_per_second",
-        legend: "rows returned or changed per second, in scan rows read",
+        legend: "rows returned or changed per second; rows read in scan",
         value: |m| match m.round.counts {
             Counts::RowsScanned => m.throughput(),
             _ => m.window().per_second(Some(m.of(Operation::Transaction)?.rows)),
@@ -83,15 +83,15 @@ pub(crate) static MEASURES: [Measure; 10] = [
     Measure {
         name: "hit%",
         key: "hit_share",
-        legend: "of tests that only send one statement which changes rows: the percentage of them \
-                 that found any",
+        legend: "percentage of the statements that found a row to change, in tests of single \
+                 statements",
         value: hit_share,
         print: percent,
     },
     Measure {
         name: "krows/s/cl",
         key: "scan_krows_per_second_and_client",
-        legend: "scan as published: thousand rows per second and client",
+        legend: "scan as published: thousands of rows per second and client",
         value: |m| {
             let rate = m.throughput().filter(|_| m.round.counts == Counts::RowsScanned)?;
             (m.record.clients > 0).then(|| rate / 1e3 / f64::from(m.record.clients))
@@ -101,8 +101,8 @@ pub(crate) static MEASURES: [Measure; 10] = [
     Measure {
         name: "cv%",
         key: "coefficient_of_variation",
-        legend: "how much the rate varies from second to second: standard deviation as a percentage \
-                 of the mean; not of fewer than three seconds, nor of scans",
+        legend: "variation of the rate from second to second: standard deviation as a percentage of \
+                 the mean; needs three seconds, not known for scans",
         value: |m| Some(varies(m)?.coefficient),
         print: percent,
     },
@@ -111,8 +111,8 @@ pub(crate) static MEASURES: [Measure; 10] = [
     Measure {
         name: "pause s",
         key: "pause_seconds",
-        legend: "seconds before the test: the debt of earlier writes is paid until the DBMS is at rest, \
-                 and a pause",
+        legend: "seconds before the test in which the DBMS flushed, vacuum or compaction caught up, \
+                 and the client paused",
         value: |m| Some(m.record.pause_seconds).filter(|seconds| *seconds >= 0.05),
         print: significant,
     },
@@ -126,15 +126,15 @@ fn percent(share: f64) -> String {
     significant(share * 100.0)
 }
 
-/// Of the statements of a test that sends single ones which change rows, those that found any.
+/// The share of statements that found a row, in tests of single statements that change rows.
 pub(crate) fn hit_share(measured: &Measured) -> Option<f64> {
     let done = measured.of(Operation::Transaction)?;
     let is_single = done.reads == 0 && done.statements() == done.operations;
     (is_single && done.writes > 0).then(|| done.writes as f64 / done.statements() as f64)
 }
 
-/// The throughput of each whole second over all clients, and how it varies. A scan can take longer
-/// than a second, so its seconds say nothing.
+/// The variation of the throughput of whole seconds over all clients. None for scans, since one
+/// can take longer than a second.
 pub(crate) fn varies(measured: &Measured) -> Option<Variation> {
     let done = measured.of(Operation::Transaction)?;
     if measured.round.counts == Counts::RowsScanned || done.operations == 0 {
@@ -147,12 +147,12 @@ pub(crate) fn varies(measured: &Measured) -> Option<Variation> {
     variation(&rates)
 }
 
-/// One row for each contender that finished the step, of its variation over time.
+/// The variation over time: one row for each contender that finished the step.
 pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
     let headings = [
         ("cv%", "standard deviation of the rates of seconds as a percentage of their mean"),
         ("min", "the lowest rate of a second"),
-        ("median", "of the rates of seconds"),
+        ("median", "the median of the rates of seconds"),
         ("max", "the highest rate of a second"),
     ];
     let rows = step.done().filter_map(|(index, measured)| {

@@ -1,8 +1,8 @@
-//! What a reader must know of runs that were merged, and where each was made.
+//! What a reader must know about merged runs, and where each was made.
 
 use rqps_store::{Manifest, Run};
 
-/// The runs that a run was merged from, by name; the run itself, without a name, if it is one.
+/// The merged runs by name; the run itself, without a name, if nothing was merged.
 pub(crate) fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
     match run.parts.as_slice() {
         [] => vec![("", &run.manifest)],
@@ -10,7 +10,7 @@ pub(crate) fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
     }
 }
 
-/// `2 CPUs`, or those of each machine in the order of the runs.
+/// `a host with 2 CPUs`, or the CPUs of each machine in the order of the runs.
 pub(super) fn cpus(run: &Run) -> String {
     let mut cpus: Vec<u32> = origins(run).iter().map(|(_, manifest)| manifest.cpus).collect();
     cpus.dedup();
@@ -23,7 +23,7 @@ pub(super) fn cpus(run: &Run) -> String {
     }
 }
 
-/// What differs although it should not, of runs that were merged all the same.
+/// What differs between runs that were merged by force.
 pub(crate) fn not_comparable(run: &Run) -> Option<String> {
     let differences: Vec<String> = run.differences.iter().map(ToString::to_string).collect();
     (!differences.is_empty()).then(|| {
@@ -34,13 +34,13 @@ pub(crate) fn not_comparable(run: &Run) -> Option<String> {
     })
 }
 
-/// That the runs are not comparable, and that they come from different machines or versions.
+/// Warnings on runs that are not comparable, or come from different machines or versions.
 pub(super) fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = Vec::from_iter(not_comparable(run));
     if !same_machine(run) {
         warnings.push(
-            "the runs were made on machines that are not the same, or not set the same: see \
-             Environment"
+            "the runs were made on different machines, or with different settings of one machine. \
+             See Environment"
                 .to_string(),
         );
     }
@@ -50,13 +50,13 @@ pub(super) fn warnings(run: &Run) -> Vec<String> {
     warnings
 }
 
-/// Whether all runs have the same of something.
+/// Whether a value is the same in all runs.
 fn same<T: PartialEq>(run: &Run, of: impl Fn(&Manifest) -> &T) -> bool {
     let origins = origins(run);
     origins.iter().all(|(_, manifest)| of(manifest) == of(origins[0].1))
 }
 
-/// Whether no two runs tell a fact differently. Another rqps may tell more of the same machine.
+/// Whether no fact differs between runs. Another version of rqps may record more facts.
 pub(crate) fn same_machine(run: &Run) -> bool {
     let origins = origins(run);
     let mut facts: Vec<&(String, String)> =

@@ -11,16 +11,16 @@ use super::measures::{Measure, hit_share};
 use super::summary::unfinished;
 use super::{Cell, Heading, Measured, Model, Row, StepModel, Tone};
 
-pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. One run against one run: rqps compare tells \
-     differences from noise.";
+pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. Each \
+     value compares one run with one run. Use rqps compare to separate differences from noise.";
 
-/// From here on every statement found a row, as whole percents are printed.
+/// From this share on, all statements found a row: whole percents are printed.
 const ALL_HIT: f64 = 0.995;
 
 /// The title of what the published tables leave out.
 pub(crate) const UNREPORTED: &str = "Not in the published tables";
 
-/// A run of tests that stand alone, arranged by test.
+/// A run of independent tests, arranged by test.
 pub(crate) struct Suite<'m, 'a> {
     pub(crate) model: &'m Model<'a>,
     pub(crate) plan: &'a Workload,
@@ -110,7 +110,7 @@ impl<'m, 'a> Suite<'m, 'a> {
         reported.chain(self.unreported.iter().map(|test| (None, test)))
     }
 
-    /// How numbers of clients are told apart: ` with 4 clients`, nothing where there is one number.
+    /// ` with 4 clients`; empty where the run has one number of clients.
     pub(crate) fn with_clients(&self, clients: u32) -> String {
         match (self.is_scaleup(), clients) {
             (false, _) => String::new(),
@@ -126,8 +126,8 @@ impl<'m, 'a> Suite<'m, 'a> {
         let others = self
             .others()
             .map(|index| format!("{} : {}", columns[index], self.model.contenders[index]));
-        let base = format!("Relative to: {}", self.model.contenders[base]);
-        [base].into_iter().chain(others).collect()
+        let baseline = format!("Relative to: {}", self.model.contenders[base]);
+        [baseline].into_iter().chain(others).collect()
     }
 
     /// Whether tests ran with several numbers of clients.
@@ -135,12 +135,12 @@ impl<'m, 'a> Suite<'m, 'a> {
         self.clients.len() > 1
     }
 
-    /// What the contenders are called in tables with a column for each: `col-1` is the first after
-    /// the base.
+    /// The names of contenders in tables with a column for each: `col-1` is the first after the
+    /// baseline.
     pub(crate) fn columns(&self) -> Vec<String> {
         let mut others = 0;
         let mut name = |index: usize| match Some(index) == self.model.base {
-            true => "base".to_string(),
+            true => "baseline".to_string(),
             false => {
                 others += 1;
                 format!("col-{others}")
@@ -158,14 +158,14 @@ impl<'m, 'a> Suite<'m, 'a> {
         indices.map(heading).collect()
     }
 
-    /// The contenders that are relative to the base.
+    /// The contenders that are relative to the baseline.
     pub(crate) fn others(&self) -> impl Iterator<Item = usize> + Clone {
         let base = self.model.base;
         (0..self.model.contenders.len()).filter(move |index| Some(*index) != base)
     }
 
-    /// As published: throughput as a share of the base's, a column for each of the others. None if
-    /// there are no others, or no base.
+    /// As published: throughput as a share of the baseline's, a column for each other contender.
+    /// None without other contenders, or without a baseline.
     pub(crate) fn relative(&self, clients: u32) -> Option<Grouped<'a>> {
         let base = self.model.base?;
         let headings = self.headings(self.others());
@@ -240,17 +240,19 @@ impl<'m, 'a> Suite<'m, 'a> {
     /// What a reader must know before the numbers, in sentences.
     pub(crate) fn notes(&self) -> Vec<String> {
         let bottleneck = self.noted(
-            "the client is the bottleneck, since it is busy for so much of the time",
+            "the client is the bottleneck; share of the time in which it was busy",
             |measured| client_busy(&measured.window(), measured.record.clients),
             |busy| busy >= BOTTLENECK,
         );
-        let misses = self
-            .noted("not all statements found a row to change", hit_share, |share| share < ALL_HIT);
+        let misses =
+            self.noted("share of the statements that found a row to change", hit_share, |share| {
+                share < ALL_HIT
+            });
         [bottleneck, misses].into_iter().flatten().collect()
     }
 
-    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, of the steps whose share is
-    /// worth telling.
+    /// `<what>: <contender> <step> 62%, <step> 51%; <contender> …`, for the steps with a notable
+    /// share.
     fn noted(
         &self,
         what: &str,
@@ -268,7 +270,7 @@ impl<'m, 'a> Suite<'m, 'a> {
         (!told.is_empty()).then(|| format!("{what}: {}", told.join("; ")))
     }
 
-    /// `point-query 62%, hot-points@4 51%`, of the steps of which there is something to say.
+    /// `point-query 62%, hot-points@4 51%`, for the steps of which `say` returns a text.
     fn listed(&self, index: usize, say: impl Fn(&Measured) -> Option<String>) -> Option<String> {
         const LISTED: usize = 6;
         let steps = self.tests().flat_map(|(_, test)| &test.steps);
@@ -288,7 +290,7 @@ impl<'m, 'a> Suite<'m, 'a> {
 }
 
 impl<'m, 'a> Test<'m, 'a> {
-    /// The step with so many clients.
+    /// The step with this number of clients.
     pub(crate) fn at(&self, clients: u32) -> Option<&'m StepModel<'a>> {
         self.steps.iter().find(|(of, _)| *of == clients).map(|(_, step)| *step)
     }
@@ -313,8 +315,7 @@ impl Grouped<'_> {
         self
     }
 
-    /// Adds the columns of another table to the rows that both have; where the other has no such
-    /// row its cells are empty.
+    /// Adds the columns of another table. Rows that the other table lacks get empty cells.
     pub(crate) fn join(&mut self, other: Grouped) {
         for row in self.groups.iter_mut().flat_map(|(_, rows)| rows) {
             match other.rows().find(|found| found.name == row.name) {
@@ -337,7 +338,7 @@ fn printed(measure: &Measure, measured: Option<&Measured>) -> Cell {
     }
 }
 
-/// Throughput of a contender as a share of the base's, if both finished.
+/// Throughput of a contender as a share of the baseline's, if both finished.
 pub(crate) fn share(step: &StepModel, base: usize, index: usize) -> Option<f64> {
     let rate = |index: usize| step.measured[index].as_ref()?.finished_rate();
     bands::relative(rate(index)?, rate(base)?)
@@ -359,8 +360,8 @@ fn several(step: &str) -> (&str, Option<u32>) {
     }
 }
 
-/// The posts' order is that of sort in a language, which sees letters and digits only, and of file
-/// names, in which a letter follows the range: read-only-order, read-only_range=10000, then 100.
+/// The posts sort file names in a locale that compares letters and digits only, and a letter
+/// follows the range: read-only-order, read-only_range=10000, then 100.
 fn published_order(left: &str, right: &str) -> Ordering {
     let key = |name: &str| {
         let seen = name.chars().filter(char::is_ascii_alphanumeric);

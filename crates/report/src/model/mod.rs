@@ -44,7 +44,7 @@ pub(crate) use history::{History, histories};
 pub(crate) use lanes::{Lane, Watched, lanes};
 pub(crate) use machine::machine;
 pub(crate) use matrix::{
-    Mark, Matrix, Measure as MatrixMeasure, Refused, Row as MatrixRow, matrix, service_time,
+    Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
     throughput,
 };
 pub(crate) use measured::{Measured, Totals, counted as counted_operation};
@@ -71,9 +71,9 @@ pub(crate) struct Model<'a> {
     pub(crate) run: &'a Run,
     /// Names of the contenders that were started, in the order of the plan.
     pub(crate) contenders: Vec<&'a str>,
-    /// Which of them the others are relative to; none if the plan's first was never started.
+    /// The index of the baseline; none if the plan's first contender never started.
     pub(crate) base: Option<usize>,
-    /// The steps that were begun by any contender, in their order.
+    /// The steps that any contender began, in their order.
     pub(crate) steps: Vec<StepModel<'a>>,
 }
 
@@ -81,10 +81,10 @@ pub(crate) struct StepModel<'a> {
     pub(crate) name: &'a str,
     /// What the step does, in a few words.
     pub(crate) title: &'a str,
-    /// The steps that are shown together with it.
+    /// The group of steps in which tables show it.
     pub(crate) group: Option<&'a str>,
     pub(crate) counts: Counts,
-    /// By contender, as in [`Model::contenders`]; none where the step was not begun.
+    /// By contender, as in [`Model::contenders`]; none if the contender did not begin the step.
     pub(crate) measured: Vec<Option<Measured<'a>>>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Model<'a> {
         Model::of(run, contenders, run.single())
     }
 
-    /// Of rounds that a run does not have itself, but that were made of what it has.
+    /// A model of records that were derived from those of the run, such as pooled rounds.
     pub(crate) fn of(run: &'a Run, contenders: Vec<&'a str>, records: &'a [RoundRecord]) -> Self {
         let base = run.plan.contenders.first().map(|contender| contender.name());
         let mut begun: BTreeMap<u32, &RoundRecord> = BTreeMap::new();
@@ -135,7 +135,7 @@ impl<'a> Model<'a> {
 }
 
 impl<'a> StepModel<'a> {
-    /// `record` is any contender's of this step: they agree in what the step is.
+    /// `record` belongs to any contender of this step: the description of the step is the same.
     fn new(
         record: &'a RoundRecord,
         records: &'a [RoundRecord],
@@ -158,7 +158,7 @@ impl<'a> StepModel<'a> {
         }
     }
 
-    /// Those that were measured to the end, with the index of their contender.
+    /// The measurements that reached their end, with the index of their contender.
     pub(crate) fn done(&self) -> impl Iterator<Item = (usize, &Measured<'a>)> {
         let begun = self.measured.iter().enumerate();
         begun

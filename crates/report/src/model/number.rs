@@ -13,8 +13,7 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Four significant digits, where there are so many numbers that nobody needs more of them; none of
-/// what is not finite.
+/// Four significant digits, for tables with many numbers; none if the value is not finite.
 pub(crate) fn short(value: f64) -> Option<f64> {
     if value.is_finite() { format!("{value:.3e}").parse().ok() } else { None }
 }

@@ -14,8 +14,8 @@ pub(crate) struct Percentiles<'a> {
     operation: &'static str,
     clock: &'static str,
     contender: &'a str,
-    /// Milliseconds within which 1 - 10^(-i / 4) of the responses ended; as far as ten responses
-    /// took longer.
+    /// Milliseconds within which 1 - 10^(-i / 4) of the responses ended, while ten responses took
+    /// longer.
     ms: Vec<f64>,
 }
 
@@ -29,7 +29,8 @@ pub(crate) fn percentiles<'a>(model: &Model<'a>) -> Vec<Percentiles<'a>> {
             for clock in Clock::ALL {
                 for (index, measured) in step.done() {
                     let totals = measured.of(operation);
-                    let ms = totals.and_then(|totals| recorded(totals, clock)).map(line);
+                    let ms =
+                        totals.and_then(|totals| recorded(totals, clock)).map(|times| line(&times));
                     if let Some(ms) = ms.filter(|ms| ms.len() > 1) {
                         let contender = model.contenders[index];
                         let (operation, clock) = (operation.name(), clock.name());
@@ -48,7 +49,7 @@ pub(crate) fn percentiles<'a>(model: &Model<'a>) -> Vec<Percentiles<'a>> {
     lines
 }
 
-/// Milliseconds within which 1 - 10^(-i / 4) ended, as far as ten took longer.
+/// Milliseconds within which 1 - 10^(-i / 4) ended, while ten took longer.
 pub(crate) fn line(recorded: &Histogram<u64>) -> Vec<f64> {
     if recorded.is_empty() {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! What a run was, in words: its title, its facts, and what a reader must know before its numbers.
+//! A run in words: its title, its facts, and what a reader must know before its numbers.
 
 use std::collections::BTreeMap;
 
@@ -11,11 +11,11 @@ use super::{Model, Suite, builds, merged, summary};
 pub(crate) struct Prose {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
     pub(crate) title: String,
-    /// One sentence of what was run.
+    /// One sentence on what was run.
     pub(crate) sentence: String,
     /// Name and value.
     pub(crate) facts: Vec<(&'static str, String)>,
-    /// What went wrong, was done twice, or makes numbers incomparable.
+    /// Failures, repeated attempts, and what makes numbers incomparable.
     pub(crate) warnings: Vec<String>,
 }
 
@@ -88,15 +88,16 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
     facts
 }
 
-/// What is between the DBMS's cache and the device, where that was asked for: whether IO-bound
-/// means reads from the device.
+/// What lies between the DBMS's cache and the device, for IO-bound runs and memory limits: whether
+/// reads reach the device.
 fn below_the_cache(model: &Model) -> Vec<(&'static str, String)> {
     let plan = &model.run.plan;
     if plan.memory.is_none() && plan.cache != Some(Cache::IoBound) {
         return Vec::new();
     }
-    // An older rqps did not note by which version.
-    let planned = plan.memory.map_or(String::new(), |memory| format!("{memory} for each (cgroup)"));
+    // An older rqps did not record the version of cgroups.
+    let planned =
+        plan.memory.map_or(String::new(), |memory| format!("{memory} for each server (cgroup)"));
     let origins = merged::origins(model.run);
     let memory = origins.iter().map(|(_, manifest)| match manifest.memory {
         Some(held) => held.to_string(),
@@ -107,7 +108,7 @@ fn below_the_cache(model: &Model) -> Vec<(&'static str, String)> {
     facts.into_iter().filter(|(_, told)| !told.is_empty()).collect()
 }
 
-/// What each of the merged runs has to say; what is the same only once.
+/// The texts of the merged runs; equal neighbours appear once.
 fn told(all: impl Iterator<Item = String>) -> String {
     let mut all: Vec<String> = all.filter(|told| !told.is_empty()).collect();
     all.dedup();
@@ -115,12 +116,12 @@ fn told(all: impl Iterator<Item = String>) -> String {
 }
 
 fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
-    let fresh = comparison.confirm.map_or(String::new(), |rounds| {
-        format!("; then {rounds} fresh ones for what looks different")
-    });
+    let fresh = comparison
+        .confirm
+        .map_or(String::new(), |rounds| format!("; then {rounds} fresh ones for apparent changes"));
     vec![
         ("method", method(comparison)),
-        ("rounds", format!("at most {}, a restart each{fresh}", comparison.rounds)),
+        ("rounds", format!("at most {}, each with a restart{fresh}", comparison.rounds)),
         ("data", loaded(comparison)),
     ]
 }
@@ -129,7 +130,7 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
 pub(crate) fn method(comparison: &Comparison) -> String {
     let slices = || format!("slices of {} in random order", comparison.slice);
     match (comparison.uses(Method::Slices), comparison.uses(Method::Runs)) {
-        (true, true) => format!("{}, some tests whole runs", slices()),
+        (true, true) => format!("{}; whole runs for some tests", slices()),
         (_, true) => "whole runs in random order".to_string(),
         (_, false) => slices(),
     }
@@ -139,13 +140,13 @@ pub(crate) fn method(comparison: &Comparison) -> String {
 pub(crate) fn loaded(comparison: &Comparison) -> String {
     match (comparison.of.is_chain(), comparison.loads) {
         (true, _) => "loaded by each run".to_string(),
-        (_, None) => "loaded for each round anew".to_string(),
+        (_, None) => "loaded anew for each round".to_string(),
         (_, Some(1)) => "loaded once".to_string(),
-        (_, Some(loads)) => format!("loaded {loads} times, for rounds in turn"),
+        (_, Some(loads)) => format!("loaded {loads} times; rounds use the loads in turn"),
     }
 }
 
-/// One word if all use the same transport, else who uses which.
+/// The transport that all contenders use, else each transport with its contenders.
 fn transports(model: &Model) -> String {
     let mut users: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for record in &model.run.contenders {
@@ -180,7 +181,7 @@ fn unstarted(model: &Model) -> Option<String> {
     (!missing.is_empty()).then(|| format!("not started: {}", list(&missing)))
 }
 
-/// Steps that failed, were stopped, were begun again or had operations begun again.
+/// Steps that failed, were stopped, were repeated or had operations retried.
 fn troubles(model: &Model) -> Vec<String> {
     let mut notes = Vec::new();
     for (index, name) in model.contenders.iter().enumerate() {
@@ -195,19 +196,19 @@ fn troubles(model: &Model) -> Vec<String> {
                 Status::Done => {}
                 Status::Failed => note(format!("failed{reason}")),
                 Status::Interrupted => note(format!("interrupted{reason}")),
-                Status::Running => note(format!("did not end before rqps did{reason}")),
+                Status::Running => note(format!("still running when rqps ended{reason}")),
             }
             if measured.round.attempt > 1 {
                 let earlier = measured.round.attempt - 1;
-                let times = if earlier == 1 { "once".into() } else { format!("{earlier} times") };
-                note(format!("begun again after it was cut short {times}"));
+                let plural = if earlier == 1 { "" } else { "s" };
+                note(format!("repeated after {earlier} interruption{plural}"));
             }
             if let Some(text) = &record.note {
                 note(printable(text));
             }
             let retries: u64 = measured.totals.iter().map(|totals| totals.retries).sum();
             if retries > 0 {
-                note(format!("{retries} operations were begun again as the DBMS asked for it"));
+                note(format!("{retries} operations were retried, as the DBMS requested"));
             }
         }
     }
@@ -229,7 +230,7 @@ fn shared_processes(model: &Model) -> Option<String> {
         .collect();
     (!embedded.is_empty()).then(|| {
         format!(
-            "{}: client and DBMS share a process, so their CPU is not told apart",
+            "{}: client and DBMS share a process, so their CPU is counted as one",
             list(&embedded)
         )
     })

@@ -1,4 +1,4 @@
-//! How throughput grows with the clients, as the scale-up post has it, and the law behind it.
+//! Throughput over the number of clients, as in the scale-up post, and the fitted law.
 
 use rqps_stats::normalised::switches_per_operation;
 use rqps_stats::scalability::{Law, Point, bounds, bucket};
@@ -7,18 +7,19 @@ use super::microbenchmark::{Grouped, Suite, Test};
 use super::number::significant;
 use super::{Cell, Heading, Row};
 
-pub(crate) const SCALEUP_NOTE: &str = "Throughput over that with the fewest clients: as many times \
-     as there are clients is perfect. cs/o is how many times as many context switches an operation \
-     takes with the most clients, a sign of contention. The knee is where the universal scalability \
-     law, fitted to one run for each number of clients, says that more clients are slower; no number \
-     means nowhere. From few numbers of clients it is a guess.";
+pub(crate) const SCALEUP_NOTE: &str = "Throughput over that with the fewest clients. Perfect \
+     scaling is the ratio of the numbers of clients. cs/o is the ratio of context switches per \
+     operation, most clients over fewest; a high one is a sign of contention. The knee is the \
+     number of clients beyond which throughput falls, by the universal scalability law fitted to \
+     one run for each number of clients. Without a number, there is no knee. With few numbers of \
+     clients, the knee is a guess.";
 
 /// One test of one contender.
 pub(crate) struct Growth<'a> {
     pub(crate) group: &'a str,
     pub(crate) test: &'a str,
     pub(crate) contender: usize,
-    /// Each number of clients with the rate; none where the step was not finished.
+    /// Each number of clients with the rate; none if the step did not finish.
     pub(crate) rates: Vec<(u32, Option<f64>)>,
     /// Context switches per operation with the most clients over those with the fewest.
     pub(crate) switches: Option<f64>,
@@ -27,19 +28,20 @@ pub(crate) struct Growth<'a> {
 }
 
 impl Growth<'_> {
-    /// The rate with so many clients over that with the fewest.
+    /// The rate with this number of clients over that with the fewest.
     pub(crate) fn relative(&self, clients: u32) -> Option<f64> {
         let base = self.rates.first()?.1.filter(|rate| *rate > 0.0)?;
         let found = self.rates.iter().find(|(of, _)| *of == clients)?;
         Some(found.1? / base)
     }
 
-    /// That with the most clients.
+    /// The ratio with the most clients.
     pub(crate) fn most(&self) -> Option<f64> {
         self.relative(self.rates.last()?.0)
     }
 
-    /// Beyond which more clients are slower: the fewest, where a second one is already too many.
+    /// The number of clients beyond which throughput falls: the fewest, if a second client is
+    /// already too many.
     pub(crate) fn knee(&self) -> Option<f64> {
         let (law, fewest) = (self.law?, f64::from(self.rates.first()?.0));
         match law.contention >= 1.0 {
@@ -55,7 +57,7 @@ impl<'a> Suite<'_, 'a> {
         (self.clients.first().copied().unwrap_or(1), self.clients.last().copied().unwrap_or(1))
     }
 
-    /// How many times as many clients the most are; what perfect scaling would give.
+    /// The most clients over the fewest: the ratio of perfect scaling.
     pub(crate) fn ideal(&self) -> f64 {
         let (fewest, most) = self.range();
         f64::from(most) / f64::from(fewest)
@@ -109,9 +111,9 @@ impl<'a> Suite<'_, 'a> {
             ("cs/o", format!("context switches per operation: {most} clients over {fewest}")),
             (
                 "contend%",
-                "the share of an operation in which it must be alone, by the fitted law".into(),
+                "share of an operation that cannot run in parallel, by the fitted law".into(),
             ),
-            ("cohere%", "what each pair of clients costs, by the fitted law".into()),
+            ("cohere%", "cost of each pair of clients, by the fitted law".into()),
             ("knee", "clients beyond which throughput falls, by the fitted law".to_string()),
         ];
         let headings = by_clients.chain(others.map(|(name, legend)| Heading::new(name, legend)));

@@ -31,7 +31,7 @@ pub(crate) fn seconds<'m>(measured: &'m Measured<'_>) -> impl Iterator<Item = Se
     })
 }
 
-/// In each of these seconds the sum of some metrics; none where none of them was read.
+/// The sum of some metrics in each of these seconds; none where none of them was read.
 pub(super) fn sums<'m>(
     measured: &'m Measured<'_>,
     metrics: &[Metric],
@@ -39,8 +39,7 @@ pub(super) fn sums<'m>(
     sums_by_second(&measured.record.samples, metrics).take(recorded(measured))
 }
 
-/// For one second after the other, without end, the sum of some metrics; none where none of them
-/// was read.
+/// The sum of some metrics, second by second without end; none where none of them was read.
 pub(crate) fn sums_by_second<'s>(
     samples: &'s Series<Metric>,
     metrics: &[Metric],
@@ -58,7 +57,7 @@ fn recorded(measured: &Measured) -> usize {
     measured.seconds().max(sampled)
 }
 
-/// For one second after the other the samples that end in it, without end.
+/// The samples that end in each second, without end.
 fn by_second(samples: &Series<Metric>) -> impl Iterator<Item = Range<usize>> {
     let mut next = 0;
     (1..).map(move |second| {
@@ -71,7 +70,7 @@ fn by_second(samples: &Series<Metric>) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// Some samples as one: counters are added up, of gauges the last counts.
+/// Some samples as one: the sum of a counter, the last value of a gauge.
 fn together(column: &Column, samples: Range<usize>) -> Option<u64> {
     let mut values = samples.filter_map(|index| column.get(index));
     match column.kind {

@@ -1,4 +1,4 @@
-//! How large the data were at the end of each step, and how much was written for it.
+//! The size of the data at the end of each step, and the bytes written for it.
 
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
@@ -8,7 +8,7 @@ use super::{Cell, Measured, Model, StepModel, Table};
 const MIB: f64 = 1024.0 * 1024.0;
 const SPACE: &str = "Whole data directory as a multiple of the smallest";
 const WRITES: &str =
-    "Written to the device for an operation (of loads, a row) as a multiple of the least";
+    "Written to the device per operation (per row in loads) as a multiple of the least";
 
 #[derive(Clone, Copy)]
 enum Size {
@@ -65,9 +65,9 @@ fn sizes(model: &Model, size: Size) -> Table {
     table
 }
 
-/// What a contender needs as a multiple of the one that needs the least, in each step: space and
-/// write amplification, as far as they can be told without a perfect DBMS. Without rows if there is
-/// nobody to be held against.
+/// What a contender needs as a multiple of the one that needs the least, in each step: a stand-in
+/// for space and write amplification, which would need a perfect DBMS. Without rows if there is
+/// only one contender.
 fn amplification(model: &Model, needs: impl Fn(&Measured) -> Option<f64>) -> Table {
     let smallest = |step: &StepModel| {
         let needed = step.done().filter_map(|(_, measured)| needs(measured));

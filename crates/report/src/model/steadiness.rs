@@ -1,4 +1,4 @@
-//! Whether a step ran at one level, and when it did almost nothing: what its average hides.
+//! Levels and stalls of a step, which its average hides.
 
 use rqps_plan::Counts;
 use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
@@ -8,21 +8,21 @@ use rqps_store::Operation;
 
 use super::Measured;
 
-/// Fewer seconds than this tell nothing of a level or of stalls.
+/// Fewer seconds are too few for levels and stalls.
 const LEAST_SECONDS: usize = 20;
-/// Resampling is the same each time a report is made.
+/// Fixed, so each report of a run is the same.
 const SEED: u64 = 1;
 
-/// Of the whole seconds of a step.
+/// Levels and stalls in the whole seconds of a step.
 pub(crate) struct Steadiness {
     /// None for steps of fixed work, and for fewer than 25 seconds.
     pub(crate) steady: Option<Steady>,
     pub(crate) stalls: Stalls,
-    /// How many independent samples the seconds are worth.
+    /// The number of independent samples in the seconds.
     pub(crate) stretches: f64,
 }
 
-/// None for what has no rate by the second: scans, indexes, and steps of less than twenty seconds.
+/// None for steps without a rate by the second: scans, indexes, and those under twenty seconds.
 pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
     let counts = measured.round.counts;
     let operation = match counts {
@@ -38,7 +38,7 @@ pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
     if rates.len() < LEAST_SECONDS {
         return None;
     }
-    // A step of fixed work is drawn against other sizes of the tables by a slower DBMS.
+    // In a step of fixed work, a slower DBMS has smaller tables at the same second.
     let is_timed = counts != Counts::RowsInserted;
     Some(Steadiness {
         steady: if is_timed { steady(&rates, SEED) } else { None },
@@ -48,7 +48,7 @@ pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
 }
 
 impl Steadiness {
-    /// The class as programs know it.
+    /// The class in JSON and CSV.
     pub(crate) fn class(&self) -> Option<&'static str> {
         Some(match self.steady.as_ref()?.class {
             Class::Flat => "flat",
@@ -58,20 +58,20 @@ impl Steadiness {
         })
     }
 
-    /// What a reader of the average must know; nothing of a run at one level without stalls.
+    /// What a reader of the average must know; empty for a run at one level without stalls.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         if let Some(steady) = &self.steady {
             let trend = 100.0 * steady.trend.change;
             match steady.class {
                 Class::WarmUp => remarks
-                    .push(format!("warm-up: it ends faster than it began, after {} s", steady.cut)),
+                    .push(format!("warm-up of {} s: faster at the end than before", steady.cut)),
                 Class::SlowDown => {
-                    remarks.push("slow-down: it ends slower than it was before".to_string());
+                    remarks.push("slow-down: slower at the end than before".to_string());
                 }
                 Class::MultiLevel => {
                     let levels = steady.changes.len() + 1;
-                    remarks.push(format!("{levels} levels, both faster and slower than its end"));
+                    remarks.push(format!("{levels} levels, both faster and slower than the end"));
                 }
                 Class::Flat if steady.trend.is_flagged => {
                     remarks.push(format!("a trend of {trend:+.0} % from start to end"));
@@ -90,7 +90,7 @@ impl Steadiness {
                 100.0 * share
             ));
         }
-        // Of a level run it does not matter how much its seconds resemble each other.
+        // At one level, the correlation of seconds does not matter.
         if !remarks.is_empty() && self.stretches < FEW_STRETCHES {
             remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
         }

@@ -1,4 +1,4 @@
-//! The three tables that a report begins with, and how far writes fell behind.
+//! The three tables at the start of a report, and the delay of writes.
 
 use rqps_stats::bands::{self, Band, Relative, Throughput};
 use rqps_stats::{NOT_AVAILABLE, sla as promise};
@@ -10,17 +10,18 @@ use super::{Cell, Heading, Measured, Model, Row, StepModel, Table, Tone};
 pub(crate) const ABSOLUTE_NOTE: &str = "Averages over the whole step: rows inserted per second \
      (l.i0, l.i1, l.i2), rows indexed per second (l.x), queries per second (q…). Each column's \
      range is cut in four: ▲ green is its top quarter, ▼ red its bottom quarter. Nothing is red \
-     where the smallest value is at least 80% of the largest. ✕ grey is not to be compared, since \
-     the step did not keep its write rate.";
+     where the smallest value is at least 80% of the largest. ✕ grey is not comparable, since the \
+     step missed its write rate.";
 
 pub(crate) const RELATIVE_NOTE: &str = "The throughput of the table above as a share of the first \
      contender's. ▲ blue is above 1.05, ▼ yellow below 0.95.";
 
-pub(crate) const SLA_NOTE: &str = "Rows inserted per second beside the queries, on average over \
-     the step. ✕ red is less than 95% of the target, the last row.";
+pub(crate) const SLA_NOTE: &str = "Rows inserted per second while queries ran, on average over \
+     the step. The last row is the target. ✕ red is less than 95% of it.";
 
-pub(crate) const LAG_NOTE: &str = "The longest that a write of the table above began after it was \
-     due, because the one before it had not ended. Response times count from when a write was due.";
+pub(crate) const LAG_NOTE: &str = "The longest delay of a write of the table above: time from when \
+     it was due to its start, since the write before it had not ended. Response times start when a \
+     write is due.";
 
 /// Throughput by contender and step.
 pub(crate) fn absolute(model: &Model) -> Table {
@@ -54,7 +55,7 @@ fn tones(step: &StepModel) -> Vec<(usize, Tone)> {
     rows.into_iter().zip(tones).collect()
 }
 
-/// Throughput as a share of the first contender's; its own row is 1.00.
+/// Throughput as a share of the first contender's, whose row is 1.00.
 pub(crate) fn relative(model: &Model) -> Table {
     let base_of = |step: &StepModel| step.measured[model.base?].as_ref()?.finished_rate();
     let rows = model.contenders.iter().enumerate().map(|(index, name)| {
@@ -94,7 +95,7 @@ fn relative_tone(share: f64) -> Tone {
     }
 }
 
-/// The word for a step that has no number.
+/// The word for a step without a number.
 pub(super) fn unfinished(measured: &Measured) -> Cell {
     Cell::missing(match measured.record.status {
         Status::Failed => "failed",
@@ -103,7 +104,7 @@ pub(super) fn unfinished(measured: &Measured) -> Cell {
     })
 }
 
-/// Insert rates of the steps that promise one, with the target as the last row.
+/// Insert rates of the steps with a target, which is the last row.
 pub(crate) fn sla(model: &Model) -> Table {
     let mut table = promised(model, |measured| {
         let rate = measured.window().insert_rate().unwrap_or(0.0);
@@ -123,7 +124,7 @@ pub(crate) fn sla(model: &Model) -> Table {
     table
 }
 
-/// How late writes began, in the steps that promise a write rate.
+/// The longest delay of a write, in the steps with a target rate.
 pub(crate) fn lag(model: &Model) -> Table {
     promised(model, |measured| match measured.of(Operation::Insert) {
         Some(inserts) => Cell::plain(duration(inserts.max_lag)),
@@ -131,11 +132,11 @@ pub(crate) fn lag(model: &Model) -> Table {
     })
 }
 
-pub(crate) const SHORT_NOTE: &str = "Whole seconds with less than 95% of the target, and in brackets \
-     how many of them at most came one after the other. A commit of each client that ended a moment \
-     too early or too late, in a second that has more than the target, is not missing.";
+pub(crate) const SHORT_NOTE: &str = "Whole seconds with less than 95% of the target, and in \
+     parentheses the most of them in succession. One commit of each client may fall into a \
+     neighbouring second with more than the target: it does not count as missing.";
 
-/// How often and for how long the promised rate was not kept; without rows if it always was.
+/// How often and for how long the target rate was missed; without rows if it never was.
 pub(crate) fn short_seconds(model: &Model) -> Table {
     let mut table = promised(model, |measured| {
         let (target, inserts) = (measured.record.target_rate, measured.of(Operation::Insert));
@@ -178,7 +179,7 @@ fn promising<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m StepModel
     model.steps.iter().filter(|step| step.is_promising())
 }
 
-/// The promises that each contender did not keep, in a sentence.
+/// A sentence for each contender that missed target rates.
 pub(super) fn missed(model: &Model) -> Vec<String> {
     let of = |index: usize, name: &str| {
         let missed: Vec<String> = promising(model)

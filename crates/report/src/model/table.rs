@@ -1,8 +1,8 @@
-//! A table of cells that are already text: formats differ in how they draw it, not in what it says.
+//! A table of cells that are already text: formats differ in layout, not in content.
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Table {
-    /// Of the cells; the column of row names has none.
+    /// Headings of the cells; the column of row names has none.
     pub(crate) headings: Vec<Heading>,
     pub(crate) rows: Vec<Row>,
 }
@@ -12,14 +12,14 @@ pub(crate) struct Heading {
     pub(crate) name: String,
     /// What the column means, with its unit.
     pub(crate) legend: String,
-    /// The contender that the column is of.
+    /// The contender of the column.
     pub(crate) of: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Row {
     pub(crate) name: String,
-    /// The contender that the row is of, if that is not its name.
+    /// The contender of the row, if it is not the row's name.
     pub(crate) of: Option<String>,
     pub(crate) cells: Vec<Cell>,
 }
@@ -38,13 +38,13 @@ pub(crate) enum Tone {
     Good,
     /// Among the worst of its column.
     Bad,
-    /// Below what was promised.
+    /// Below the target.
     Missed,
-    /// Not to be compared: the step did not keep its write rate.
+    /// Not comparable: the step missed its write rate.
     Ignored,
     Faster,
     Slower,
-    /// What the other rows are held against.
+    /// The row that others are compared with.
     Reference,
     /// There is no number.
     Missing,
@@ -53,7 +53,7 @@ pub(crate) enum Tone {
 }
 
 impl Tone {
-    /// Tells by shape what colour tells, for those who do not see it or read a print.
+    /// Repeats the colour as a shape, for readers without colours.
     pub(crate) fn mark(self) -> &'static str {
         match self {
             Tone::Good | Tone::Faster => "▲",
@@ -103,7 +103,7 @@ impl Table {
         self.rows.is_empty() || self.headings.is_empty()
     }
 
-    /// Rows, of contenders, become columns, and columns rows; what headings mean is lost.
+    /// Rows of contenders become columns, and columns rows; legends of headings are lost.
     pub(crate) fn transposed(&self) -> Table {
         let headings = self.rows.iter().map(|row| Heading::new(&row.name, "").of(&row.name));
         let rows = self.headings.iter().enumerate().map(|(column, heading)| {

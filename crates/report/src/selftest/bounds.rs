@@ -1,4 +1,4 @@
-//! What must be so for verdicts to be believed, and what this machine may be used for.
+//! The bounds that verdicts must keep, and the methods that are fit for this machine.
 
 use std::borrow::Borrow;
 
@@ -11,12 +11,12 @@ use rqps_store::selftest::Fitness;
 use super::text::{share, signed};
 use super::{Cell, Check, Circumstances, Conclusion, SYNTHETIC, Treatment};
 
-/// There are many bounds, so each must be broken beyond this chance.
+/// There are many bounds, so each has this significance level.
 const SURE: f64 = 0.01;
-/// A machine on which less than this cannot be seen is too noisy to find regressions on.
+/// A machine with a larger MDE is too noisy for finding regressions.
 const MOST_DETECTABLE: f64 = 0.05;
 
-/// Cells that were treated alike.
+/// A name for cells with the same kind of slowdown.
 type Kind = (&'static str, fn(Treatment) -> bool);
 
 const EQUALS: fn(Treatment) -> bool = |treatment| treatment == Treatment::Same;
@@ -30,7 +30,7 @@ const TREATED: [Kind; 5] = [
 const IS_SETTING: fn(Treatment) -> bool = |treatment| matches!(treatment, Treatment::Setting(_));
 
 /// All bounds, by engine and method. The published bound of false alarms, 16 of 200, is for many
-/// cells: a quick selftest has few.
+/// cells, and a quick selftest has few.
 pub(super) fn checks(cells: &[Cell], quick: bool) -> Vec<Check> {
     let mut checks = Vec::new();
     for (engine, method) in kinds(cells, |cell| (cell.engine.clone(), cell.method)) {
@@ -55,10 +55,10 @@ fn equal(name: &str, cells: &[&Cell], alpha: f64) -> Option<Check> {
     let above = summary.above;
     Some(Check {
         engine: cells[0].engine.clone(),
-        what: format!("{name}: equals are seldom told apart"),
+        what: format!("{name}: A/A comparisons seldom differ"),
         is_kept: !summary.is_alarmist(alpha),
         found: format!(
-            "{} were, and 5 % are to be; {} of {} came out faster",
+            "{} differ, and 5 % are expected; {} of {} are faster",
             share(summary.flagged),
             above.hits,
             above.of
@@ -77,7 +77,7 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
         found,
     };
     let mut checks = Vec::new();
-    // Whether a setting makes it slower or faster is not known.
+    // The sign of the effect of a setting is not known.
     if !IS_SETTING(first.treatment) {
         checks.push(check(
             "no wrong sign",
@@ -89,16 +89,16 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
     if !exact.is_empty() {
         let summary = self::summary(&exact);
         checks.push(check(
-            "intervals hold the truth",
+            "intervals contain the truth",
             !summary.is_overconfident(SURE),
-            format!("{} did, and 95 % are to", share(summary.covered)),
+            format!("{} do, and 95 % are expected", share(summary.covered)),
         ));
         if summary.found_of_detectable.of > 0 {
             checks.push(check(
-                "what could be seen is found",
+                "slowdowns of at least the MDE are found",
                 !summary.is_blind(SURE),
                 format!(
-                    "{} were, and {:.0} % are to be",
+                    "{} were found, and {:.0} % are required",
                     share(summary.found_of_detectable),
                     100.0 * LEAST_POWER
                 ),
@@ -109,7 +109,7 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
                 "sizes are true",
                 !summary.is_biased(SURE),
                 format!(
-                    "on average off by {} ({} to {}); {:.2} % is borne",
+                    "mean error {} ({} to {}); the limit is {:.2} %",
                     signed(bias.value),
                     signed(bias.interval.low),
                     signed(bias.interval.high),
@@ -122,19 +122,19 @@ fn treated(name: &str, cells: &[&Cell]) -> Vec<Check> {
         checks.push(check(
             "causes are right",
             causes.interval(SURE).high >= LEAST_POWER,
-            format!("{} were, and {:.0} % are to be", share(causes), 100.0 * LEAST_POWER),
+            format!("{} were right, and {:.0} % are required", share(causes), 100.0 * LEAST_POWER),
         ));
     }
     checks
 }
 
-/// The cells of servers: what is made up says nothing of an engine or a machine.
+/// The cells of servers: synthetic rounds have no engine and no machine.
 fn real(cells: &[Cell]) -> Vec<&Cell> {
     cells.iter().filter(|cell| cell.engine != SYNTHETIC).collect()
 }
 
-/// What comparisons will go by: for each class of an engine and method whether equals are told
-/// apart too often, intervals hold the truth too seldom, or a slowdown was taken for its opposite.
+/// The result that comparisons use: for each class of an engine and method, whether A/A comparisons
+/// differ too often, intervals contain the truth too seldom, or a slowdown has the wrong sign.
 pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitness> {
     let key = |cell: &Cell| (cell.engine.clone(), cell.method, cell.class.clone());
     let cells = real(cells);
@@ -154,13 +154,14 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
         let turned = own().filter_map(|cell| cell.known.as_ref());
         let turned = turned.filter(|known| known.is_wrong_sign()).count();
         let mut why = format!(
-            "{} of equals were told apart, SD per restart {:.2} %, and intervals held the truth in {}",
+            "A/A comparisons differ in {}, the SD over rounds is {:.2} %, and intervals contain the \
+             truth in {}",
             share(summary.flagged),
             100.0 * summary.spread,
             share(intervals.covered)
         );
         if turned > 0 {
-            why += &format!(", {turned} slowdowns were taken for their opposite");
+            why += &format!("; slowdowns with the wrong sign: {turned}");
         }
         all.push(Fitness {
             host: circumstances.host.clone(),
@@ -179,19 +180,19 @@ pub(super) fn fitness(cells: &[Cell], circumstances: &Circumstances) -> Vec<Fitn
     all
 }
 
-/// Whether too little can be seen of servers here.
+/// Whether too few measurements of servers count, or their MDE is too large.
 pub(super) fn is_noisy(cells: &[Cell]) -> bool {
     let cells = real(cells);
     let counted = cells.iter().filter(|cell| cell.is_counted).count();
-    let is_refused = counted == 0 || counted * 2 < cells.len();
+    let is_discarded = counted == 0 || counted * 2 < cells.len();
     let sliced = cells.iter().copied().filter(|cell| cell.method == Method::Slices);
     let sliced: Vec<&Cell> = sliced.filter(|cell| cell.known.is_some()).collect();
     let is_coarse = !sliced.is_empty() && summary(&sliced).detectable > MOST_DETECTABLE;
-    is_refused || is_coarse
+    is_discarded || is_coarse
 }
 
-/// No machine explains what is made up. Of servers noise comes first: where little can be seen, a
-/// broken bound may be the machine's doing.
+/// No machine explains a bound that synthetic rounds break. With servers, noise comes first: it may
+/// be the reason of a broken bound.
 pub(super) fn conclusion(cells: &[Cell], checks: &[Check]) -> Conclusion {
     let mut broken = checks.iter().filter(|check| !check.is_kept);
     if broken.clone().any(|check| check.engine == SYNTHETIC) {
@@ -210,7 +211,7 @@ pub(super) fn summary(cells: &[&Cell]) -> Summary {
     Summary::of(&known)
 }
 
-/// Each that there is, once, in the order of the cells.
+/// The distinct kinds, in the order of the cells.
 fn kinds<T: PartialEq>(cells: &[impl Borrow<Cell>], of: impl Fn(&Cell) -> T) -> Vec<T> {
     let mut kinds = Vec::new();
     for kind in cells.iter().map(|cell| of(cell.borrow())) {
@@ -229,7 +230,7 @@ pub(super) mod tests {
 
     use super::*;
 
-    /// A test of which `value` ± `width` was measured, as logs.
+    /// A test with a measured value of `value` ± `width`, as logs.
     pub(in crate::selftest) fn cell(
         treatment: Treatment,
         truth: f64,
@@ -275,7 +276,7 @@ pub(super) mod tests {
         (0..count).map(|index| cell(Treatment::Same, 0.0, value(index), width)).collect()
     }
 
-    /// A test of a build with another setting; `is_right` of the cause that was told, if one was.
+    /// A test of a build with another setting; `is_right` is that of the reported cause, if any.
     pub(in crate::selftest) fn varied(cause: Cause, is_right: Option<bool>) -> Cell {
         Cell {
             test: "update-nonindex".to_string(),
@@ -285,7 +286,7 @@ pub(super) mod tests {
             is_exact: false,
             is_verdict: is_right.is_some(),
             cause: is_right
-                .map(|_| "more writes (likely); most of the time is user CPU".to_string()),
+                .map(|_| "more writes (likely); most of the added time is user CPU".to_string()),
             is_cause_right: is_right,
             known: None,
             ..cell(Treatment::Setting(cause), 0.0, -0.3, 0.01)
@@ -335,7 +336,7 @@ pub(super) mod tests {
             let mut ranges = equals(20, 1, 0.005);
             ranges.iter_mut().for_each(|cell| cell.class = "range".to_string());
             cells.extend(ranges);
-            // As far off, but nobody knows how much it had to come to.
+            // With the same error, but the expected size is not exact.
             let limited = (0..20).map(|_| cell(Treatment::Quota(0.25), -1.0, -1.2, 0.01));
             cells.extend(limited.map(|cell| Cell { class: "range".to_string(), ..cell }));
             let known = cells.iter_mut().filter_map(|cell| cell.known.as_mut());
@@ -343,8 +344,8 @@ pub(super) mod tests {
             let fitness = fitness(&cells, &circumstances());
             let of = |class: &str| fitness.iter().find(|one| one.class == class).unwrap();
             assert_eq!((of("point").is_fit, of("range").is_fit), (is_fit, true), "{fitness:?}");
-            let held = format!("intervals held the truth in {} of 40", 39 - missed);
-            assert!(of("point").why.contains(&held), "{}", of("point").why);
+            let covered = format!("intervals contain the truth in {} of 40", 39 - missed);
+            assert!(of("point").why.contains(&covered), "{}", of("point").why);
             assert_eq!(of("point").estimator, ESTIMATOR);
         }
     }
@@ -358,7 +359,7 @@ pub(super) mod tests {
         assert_eq!(broken(&right), [] as [&str; 0]);
         let nothing = vec![varied(Cause::Commit, None); 6];
         assert!(checks(&nothing, true).is_empty(), "neither right nor wrong");
-        // They say nothing of the machine, nor of a method.
+        // They count neither for the machine nor for a method.
         let mut cells = equals(20, 1, 0.005);
         cells.extend(nothing.into_iter().cycle().take(60));
         assert!(!is_noisy(&cells));
@@ -369,20 +370,20 @@ pub(super) mod tests {
     fn settings_alone_are_judged_if_they_were_measured() {
         let right = vec![varied(Cause::Commit, Some(true)); 4];
         assert_eq!(conclusion(&right, &checks(&right, false)), Conclusion::Sound);
-        let refused = Cell { is_counted: false, ..varied(Cause::Commit, None) };
-        let refused = vec![refused; 4];
-        assert_eq!(conclusion(&refused, &checks(&refused, false)), Conclusion::TooNoisy);
+        let discarded = Cell { is_counted: false, ..varied(Cause::Commit, None) };
+        let discarded = vec![discarded; 4];
+        assert_eq!(conclusion(&discarded, &checks(&discarded, false)), Conclusion::TooNoisy);
     }
 
     #[test]
     fn a_machine_on_which_little_is_seen_is_noisy_and_not_wrong() {
         let noisy = equals(20, 0, 0.08);
         assert_eq!(conclusion(&noisy, &checks(&noisy, true)), Conclusion::TooNoisy);
-        let mut refused = equals(20, 0, 0.005);
-        for cell in refused.iter_mut().take(15) {
+        let mut discarded = equals(20, 0, 0.005);
+        for cell in discarded.iter_mut().take(15) {
             (cell.is_counted, cell.known) = (false, None);
         }
-        assert_eq!(conclusion(&refused, &checks(&refused, true)), Conclusion::TooNoisy);
+        assert_eq!(conclusion(&discarded, &checks(&discarded, true)), Conclusion::TooNoisy);
         assert_eq!(conclusion(&[], &[]), Conclusion::TooNoisy);
     }
 
@@ -417,12 +418,12 @@ pub(super) mod tests {
             ["postgres by slices, slower server: no wrong sign"]
         );
         let mut small = [-0.010, -0.011, -0.009, -0.0101, -0.0111, -0.0099].map(server);
-        // No restart is small in all of them.
+        // Otherwise one round would be the smallest in all of them.
         let known = small.iter_mut().filter_map(|cell| cell.known.as_mut());
         known.enumerate().for_each(|(at, known)| known.restarts.rotate_left(at % 3));
         assert_eq!(
             broken(&small),
-            ["intervals hold the truth", "sizes are true"]
+            ["intervals contain the truth", "sizes are true"]
                 .map(|what| format!("postgres by slices, slower server: {what}"))
         );
         let mut blamed = sound;

@@ -1,5 +1,5 @@
-//! Cells of an experiment: pairs of contenders of which it is known how much the one is slower, or
-//! why they differ.
+//! Cells of an experiment: pairs of contenders whose difference is known, either its size or its
+//! cause.
 
 use rqps_analysis::diagnosis::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_observe::Metric;
@@ -13,10 +13,10 @@ use super::{Cell, Experiment, Intervention, SYNTHETIC, Treatment, Variant};
 use crate::comparison::observed::{self, Observed, Quantity};
 use crate::comparison::pair::{Pair, alike, kind};
 
-/// Fewer rounds are no cell.
+/// Fewer rounds are too few for a cell.
 const FEWEST_ROUNDS: usize = 3;
 
-/// Classes by the titles under which the published tables have their tests.
+/// Classes by the group titles of the published tables.
 const CLASSES: [(&str, &str); 4] = [
     ("Point queries", "point"),
     ("Range queries without aggregation", "range"),
@@ -24,7 +24,7 @@ const CLASSES: [(&str, &str); 4] = [
     ("Writes", "write"),
 ];
 
-/// A contender with those that are its base together, all of one comparison.
+/// A contender and the arms that are its baseline, pooled, all of one comparison.
 struct Held<'a> {
     experiment: &'a Experiment,
     plan: &'a Comparison,
@@ -40,10 +40,10 @@ pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
     held(experiment, plan).iter().flat_map(|held| held.cells(&tests)).collect()
 }
 
-/// Equals in slices are each held against all before them together: such contrasts do not depend on
-/// each other, so that every cell counts (Helmert's). Of whole runs there are pairs. Those that
-/// were slowed down are held against the one that only carries what it takes, and one with other
-/// settings against the one without.
+/// In slices, each equal build is compared with all before it, pooled: such contrasts are
+/// independent, so each cell counts (Helmert's). Whole runs are compared in pairs. A slowed build
+/// is compared with the one that carries a slowdown of zero, and a build with other settings with
+/// the one without.
 fn held<'a>(experiment: &'a Experiment, plan: &'a Comparison) -> Vec<Held<'a>> {
     let names: Vec<String> =
         experiment.run.plan.contenders.iter().map(|contender| contender.name()).collect();
@@ -110,7 +110,7 @@ impl Held<'_> {
         cell.class = alike(kind, test);
         let mut costs = vec![("cpu/o", self.sample(test, Quantity::Cpu))];
         if test.writes() {
-            // Against one alone, as comparisons have it.
+            // Against a single arm, as in comparisons.
             let passes: Vec<&RoundRecord> = test.counted().collect();
             costs.push(("wKB/o", self.pair().written(&passes, self.plan.method)));
         }
@@ -135,7 +135,7 @@ impl Held<'_> {
             Method::Slices => {
                 let restart = |pass| {
                     let found = observed::restart(pass, &self.contender, &base, quantity)?;
-                    Some(LogRatios { contender: found.log_ratio, twin: None })
+                    Some(LogRatios { contender: found.log_ratio, control: None })
                 };
                 Sample::Slices(test.counted().filter_map(restart).collect())
             }
@@ -143,7 +143,7 @@ impl Held<'_> {
                 let round = |pass| {
                     let log = |name| Some(observed::level(pass, name, quantity)?.ln());
                     let (base, contender) = (log(base[0])?, log(&self.contender)?);
-                    Some(LogValues { base, twin: None, contender })
+                    Some(LogValues { base, control: None, contender })
                 };
                 Sample::Runs(test.counted().filter_map(round).collect())
             }
@@ -202,8 +202,8 @@ impl Held<'_> {
         }
     }
 
-    /// The log ratio that must come out, from what the base did and what was done to the contender
-    /// in the same rounds. Of settings it is not known.
+    /// The expected log ratio, from the baseline's measurements and the injected slowdown of the
+    /// same rounds. It is not known for settings.
     fn truth(&self, test: &Observed<'_>) -> Option<f64> {
         let injection = match self.intervention {
             None => return Some(0.0),
@@ -228,10 +228,10 @@ impl Held<'_> {
         (!logs.is_empty()).then(|| logs.iter().sum::<f64>() / logs.len() as f64)
     }
 
-    /// Whether the truth is no more and no less than that. What a limit must come to is known only
-    /// as well as what the base did. And where a slower client sends several statements an
-    /// operation, its server, which else has the next one before it can sleep, sleeps between them:
-    /// that costs the server time of its own.
+    /// Whether the expected ratio is exact. That of a limit is known only as well as the baseline
+    /// was measured. A slower client with several statements per operation lets its server sleep
+    /// between them, which costs time of its own: otherwise the next statement arrives before the
+    /// server can sleep.
     fn is_exact(&self, test: &Observed<'_>) -> bool {
         match self.intervention {
             None => true,
@@ -255,7 +255,7 @@ impl Held<'_> {
         statements > operations && server_cpu > 0
     }
 
-    /// −ln(1 + added time / time of the base's operation).
+    /// −ln(1 + added time / time of the baseline's operation).
     fn delayed(&self, pass: &RoundRecord) -> Option<f64> {
         let dose = |name: &str| {
             let doses = self.experiment.doses.iter();
@@ -280,13 +280,13 @@ fn seconds(pass: &RoundRecord, contender: &str) -> Option<f64> {
     (seconds > 0.0).then_some(seconds)
 }
 
-/// The part of an operation's time that has grown most; none if that is what no part accounts for.
+/// The part of an operation's time that has grown most; none if that is the unaccounted time.
 fn grown(evidence: &Evidence) -> Option<Part> {
     let bars = budget(evidence);
     bars.iter().max_by(|left, right| left.change.total_cmp(&right.change))?.part
 }
 
-/// Whether the first cause that is told is what was done.
+/// Whether the first reported cause is the injected one.
 fn is_right(intervention: Intervention, findings: &[Finding], evidence: &Evidence) -> bool {
     let first = findings.first().map(|finding| finding.cause);
     let injection = match intervention {
@@ -295,11 +295,11 @@ fn is_right(intervention: Intervention, findings: &[Finding], evidence: &Evidenc
     };
     match injection {
         Injection::Delay { client: 0.0, .. } => first == Some(Cause::CodePath),
-        // Inside the client the DBMS cannot be told from it.
+        // A DBMS inside the client has no CPU of its own.
         Injection::Delay { .. } if !evidence.parts.contains_key(&Part::Client) => {
             first == Some(Cause::CodePath)
         }
-        // No rule is about the client: the budget says it, and the server is not blamed.
+        // No rule is about the client: its part of the budget grows, and the server is not blamed.
         Injection::Delay { .. } => {
             let blamed = findings.iter().any(|finding| {
                 finding.cause != Cause::Unexplained && finding.confidence > Confidence::Hint
@@ -322,7 +322,7 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
     };
     let causes: Vec<String> = findings.iter().map(named).collect();
     let causes = if causes.is_empty() { "none".to_string() } else { causes.join(", ") };
-    format!("{causes}; most of the time is {grown}")
+    format!("{causes}; most of the added time is {grown}")
 }
 
 #[cfg(test)]
@@ -332,8 +332,8 @@ mod tests {
 
     use super::*;
 
-    /// Nanoseconds of an operation by contender, in the order of the plan: three equals, then one
-    /// that carries a delay of nothing, then one whose server takes 400 ns longer.
+    /// Nanoseconds of an operation by contender, in the order of the plan: three equal builds, one
+    /// that carries a delay of zero, and one whose server takes 400 ns longer.
     const TIMES: [(&str, u64); 5] =
         [("a0", 20_000), ("a1", 20_200), ("a2", 20_100), ("carrier", 20_000), ("server-2", 20_400)];
 
@@ -349,12 +349,12 @@ mod tests {
             tests: vec!["point-query".to_string()],
             fair_writes: true,
             pause: Span(std::time::Duration::ZERO),
-            pay_after_each_write: false,
+            quiesce_after_each_write: false,
             check: true,
         };
         let mut comparison = Comparison::new(benchmark.into());
         comparison.method = method;
-        comparison.twin = false;
+        comparison.control = false;
         let named = |(name, _): (&str, u64)| format!("{name}=postgres@17.6").parse().unwrap();
         let plan = Plan {
             contenders: TIMES.map(named).to_vec(),
@@ -363,7 +363,7 @@ mod tests {
             memory: None,
             design: Design::Comparison(comparison),
         };
-        // The weather of a round is the same for all.
+        // The noise of a round is the same for all.
         let slice = |round: u64, (place, (name, nanos)): (usize, (&str, u64))| SliceRecord {
             place: place as u32,
             client: 1,
@@ -388,7 +388,7 @@ mod tests {
             contender: contender.to_string(),
             server: server * (100 + round) as f64 / 100.0,
             client: 30.0,
-            // A quarter of the base's slices goes to cold caches.
+            // Cold caches take a quarter of the baseline's slices.
             undisturbed: (contender == "carrier").then_some(150.0 * (100 + round) as f64),
         };
         let doses = (1..=4)
@@ -473,7 +473,7 @@ mod tests {
     };
     static VARIANTS: [Variant; 2] = [PLAN, Variant { cause: Cause::Commit, ..PLAN }];
 
-    /// The last contender has another setting, and so another plan.
+    /// The last contender has another setting, and so another query plan.
     fn varied(variant: &'static Variant) -> Experiment {
         let mut experiment = experiment(Method::Slices);
         experiment.interventions =
@@ -496,7 +496,7 @@ mod tests {
             assert_eq!(cell.treatment, Treatment::Setting(variant.cause));
             assert_eq!(cell.settings.as_deref(), Some("enable_indexonlyscan=off"));
             assert_eq!(cell.is_cause_right, Some(is_right), "{cell:?}");
-            assert!(cell.cause.as_ref().unwrap().starts_with("another plan ("), "{cell:?}");
+            assert!(cell.cause.as_ref().unwrap().starts_with("another query plan ("), "{cell:?}");
             assert!(cell.is_counted && cell.known.is_none() && cell.expected.is_none());
         }
     }

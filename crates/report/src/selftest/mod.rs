@@ -1,5 +1,5 @@
-//! From the runs of a selftest, real and made up, to what they say of the verdicts of this machine:
-//! cells whose truth is known, what they have in common, and the bounds that this must keep.
+//! The result of a selftest on the verdicts of this machine: cells with a known truth from real and
+//! synthetic runs, their summary, and the bounds that it must keep.
 
 mod bounds;
 mod cells;
@@ -19,56 +19,56 @@ pub use synthetic::synthetic;
 pub use text::selftest_text;
 pub use variants::{Variant, variants};
 
-/// Of the form of the result.
+/// The version of the result's format.
 const VERSION: u32 = 1;
-/// In the place of an engine: no server took part.
+/// The engine of synthetic rounds, which have no server.
 const SYNTHETIC: &str = "synthetic";
 
-/// One run of a selftest: a comparison, what was done to its contenders, and what that came to.
+/// One run of a selftest: a comparison, the injected slowdowns of its contenders, and their sizes.
 #[derive(Debug)]
 pub struct Experiment {
-    /// As `rqps_store::selftest::engine` tells it.
+    /// As `rqps_store::selftest::engine` names it.
     pub engine: String,
-    /// By the place of the contender in the plan; none of those that are as they are.
+    /// By the place of the contender in the plan; none for unchanged builds.
     pub interventions: Vec<Option<Intervention>>,
     pub run: Run,
     pub doses: Vec<Dose>,
 }
 
 impl Experiment {
-    /// Its pairs of contenders of whose true difference the size or the cause is known.
+    /// The pairs of contenders with a true difference whose size or cause is known.
     pub fn cells(&self) -> Vec<Cell> {
         cells::cells(self)
     }
 }
 
-/// What is done to a contender.
+/// What makes a contender differ from its baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Intervention {
     Injected(Injection),
-    /// Its settings are those of the variant.
+    /// The contender has the settings of the variant.
     Varied(&'static Variant),
 }
 
-/// What was done to a contender that is held against its base.
+/// The kind and size of a contender's difference from its baseline.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Treatment {
-    /// Nothing: it is the same build.
+    /// None: it is the same build.
     Same,
-    /// A share of an operation's time, spent by the server.
+    /// The server spends more time: a share of an operation's time.
     Server(f64),
-    /// … by the client.
+    /// The client spends more time: a share of an operation's time.
     Client(f64),
-    /// CPUs.
+    /// A quota of CPUs.
     Quota(f64),
-    /// Writes per second.
+    /// A limit of writes per second.
     Writes(u64),
-    /// A setting that is known to have this cause, and whose size nobody knows.
+    /// A setting with this cause and an effect of unknown size.
     Setting(#[serde(serialize_with = "rule")] Cause),
 }
 
-/// A cause as programs read it: `R11`.
+/// A cause in JSON: `R11`.
 fn rule<S: Serializer>(cause: &Cause, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(cause.rule())
 }
@@ -83,28 +83,28 @@ pub struct Cell {
     pub test: String,
     pub contender: String,
     pub treatment: Treatment,
-    /// What was changed, where that is a setting: `synchronous_commit=on`.
+    /// The changed settings, if any: `synchronous_commit=on`.
     pub settings: Option<String>,
-    /// Ratios to the base. What a setting must come to is not known.
+    /// The expected ratio to the baseline; not known for settings.
     pub expected: Option<f64>,
-    /// That is what must come out, and not only about as much.
+    /// The expected ratio is exact, not approximate.
     pub is_exact: bool,
     pub measured: Option<f64>,
     pub low: Option<f64>,
     pub high: Option<f64>,
     pub rounds: usize,
-    /// As a comparison would print it.
+    /// The label as a comparison prints it.
     pub label: String,
-    /// Something was said to have changed.
+    /// The label reports a change.
     pub is_verdict: bool,
-    /// The causes that were told, where there was a verdict, the first one first.
+    /// The causes in their order, if there is a verdict.
     pub cause: Option<String>,
-    /// Whether the first one was right.
+    /// Whether the first cause is right.
     pub is_cause_right: Option<bool>,
-    /// It has a result: there were rounds enough.
+    /// The cell has enough rounds for a result.
     #[serde(skip)]
     pub(crate) is_counted: bool,
-    /// Of one that is counted and whose true difference is known.
+    /// The known truth, if the cell counts.
     #[serde(skip)]
     pub(crate) known: Option<Known>,
 }
@@ -125,54 +125,53 @@ impl Counted {
     }
 }
 
-/// What cells of an engine and method that were treated alike have in common.
+/// The summary of the cells of an engine and method with the same slowdown.
 #[derive(Clone, Debug, Serialize)]
 pub struct Line {
     pub engine: String,
     pub method: Method,
     pub treatment: Treatment,
-    /// None for all of them.
+    /// None for all classes.
     pub class: Option<String>,
     pub cells: usize,
-    /// Cells without a result, since guards refused their rounds.
+    /// Cells without a result, since guards discarded their rounds.
     pub refused: usize,
     /// Means of ratios.
     pub expected: Option<f64>,
     pub measured: Option<f64>,
-    /// A difference is seen at 5 %: of equals a false alarm.
+    /// Cells that differ at 5 %: false alarms if the builds are equal.
     pub flagged: Counted,
     pub verdicts: Counted,
-    /// The 95 % interval holds the truth, where that is exact.
+    /// Cells whose 95 % interval contains the truth, of those with an exact one.
     pub covered: Counted,
     pub found: Counted,
     pub found_of_detectable: Counted,
     pub wrong_signs: u64,
-    /// Measured minus true, as a log ratio, with its 95 % interval, where the truth is exact.
+    /// Measured minus true, as a log ratio, with its 95 % interval, over cells with an exact truth.
     pub bias: Option<[f64; 3]>,
     pub spread: Option<f64>,
     pub detectable: Option<f64>,
-    /// The first cause that was told is right, of those with a verdict: without one there is
-    /// nothing to explain.
+    /// Cells whose first cause is right, of those with a verdict: without one there is no cause.
     pub causes: Counted,
 }
 
-/// Something that must be so.
+/// A bound and its result.
 #[derive(Clone, Debug, Serialize)]
 pub struct Check {
     pub engine: String,
     pub what: String,
     pub is_kept: bool,
-    /// With numbers.
+    /// The result in numbers.
     pub found: String,
 }
 
-/// What a selftest comes to.
+/// The conclusion of a selftest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Conclusion {
-    /// Nothing was found that speaks against the verdicts of this machine.
+    /// There is no evidence against verdicts on this machine.
     Sound,
-    /// Little can be seen, so nothing is said of the verdicts.
+    /// The noise is too high for a conclusion.
     TooNoisy,
     OutOfBounds,
 }
@@ -183,43 +182,43 @@ pub struct SelfTest {
     pub date: String,
     pub rqps_version: String,
     pub host: String,
-    /// Of each contender at once; made-up rounds have none.
+    /// Clients of each contender; synthetic rounds have none.
     pub clients: u32,
     pub quick: bool,
-    /// Some of its comparisons were not wanted.
+    /// Only some of its comparisons were requested.
     pub partial: bool,
     pub conclusion: Conclusion,
     pub checks: Vec<Check>,
     pub lines: Vec<Line>,
-    /// What could not be tried here, and why.
+    /// Skipped experiments with the reason.
     pub skipped: Vec<String>,
     pub cells: Vec<Cell>,
-    /// What comparisons will go by.
+    /// The result that comparisons use.
     pub fitness: Vec<Fitness>,
 }
 
-/// When, where and how a selftest was made.
+/// Time, place and options of a selftest.
 #[derive(Clone, Debug)]
 pub struct Circumstances {
     /// RFC 3339.
     pub date: String,
     pub rqps_version: String,
     pub host: String,
-    /// Of each contender at once.
+    /// Clients of each contender.
     pub clients: u32,
     pub quick: bool,
-    /// Some of its comparisons were not wanted.
+    /// Only some of its comparisons were requested.
     pub partial: bool,
     pub skipped: Vec<String>,
 }
 
-/// Puts the verdicts of these cells to the test.
+/// Checks the verdicts of these cells against their known truth.
 pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
     let lines = lines(&cells);
     let checks = bounds::checks(&cells, circumstances.quick);
     let conclusion = bounds::conclusion(&cells, &checks);
     let fitness = match bounds::is_noisy(&cells) {
-        // What cannot be seen is not known to be sound.
+        // With much noise, a method that finds nothing may be unsound all the same.
         true => Vec::new(),
         false => bounds::fitness(&cells, &circumstances),
     };
@@ -242,7 +241,7 @@ pub fn selftest(cells: Vec<Cell>, circumstances: Circumstances) -> SelfTest {
     }
 }
 
-/// Of equals a line for each class and one for all; of others one for each size.
+/// A line for each class of equal builds and one for all; one for each size of a slowdown.
 fn lines(cells: &[Cell]) -> Vec<Line> {
     let mut kinds: Vec<(&str, Method, Treatment, Option<&str>)> = Vec::new();
     for cell in cells {
@@ -264,7 +263,7 @@ fn lines(cells: &[Cell]) -> Vec<Line> {
         });
         Line::of(&own.collect::<Vec<_>>(), class)
     };
-    // Stable: the line of all classes goes behind those of each.
+    // A stable sort: the line of all classes follows those of each class.
     let place = |&(engine, method, treatment, class): &(&str, Method, Treatment, Option<&str>)| {
         let same = |cell: &Cell| {
             (cell.engine.as_str(), cell.method, cell.treatment) == (engine, method, treatment)
@@ -276,7 +275,7 @@ fn lines(cells: &[Cell]) -> Vec<Line> {
 }
 
 impl Line {
-    /// Of at least one cell, all treated alike.
+    /// The line of at least one cell, all with the same slowdown.
     fn of(cells: &[&Cell], class: Option<&str>) -> Line {
         let exact: Vec<&Cell> = cells.iter().copied().filter(|cell| cell.is_exact).collect();
         let (summary, exact) = (bounds::summary(cells), bounds::summary(&exact));
@@ -311,7 +310,7 @@ impl Line {
     }
 }
 
-/// The result for programs.
+/// The result as JSON.
 pub fn selftest_json(selftest: &SelfTest) -> String {
     serde_json::to_string_pretty(selftest).expect("numbers and names are JSON") + "\n"
 }

@@ -1,5 +1,5 @@
-//! Rounds that are made up, of which the truth is known: the same way from slices to bounds as
-//! those of servers, so that what the statistics do is told apart from what a machine does.
+//! Synthetic rounds with a known truth. They take the same way from slices to bounds as those of
+//! servers, which separates errors of the statistics from those of a machine.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -15,19 +15,19 @@ use rqps_store::{Manifest, RoundRecord, Run, SliceRecord};
 
 use super::{Cell, Experiment, Intervention, SYNTHETIC};
 
-/// The same everywhere: where another result comes out, rqps is another.
+/// Fixed, so the result depends on the version of rqps only.
 const SEED: u64 = 2026;
-/// As many as `rqps selftest` has of servers.
+/// The same number as in `rqps selftest` with servers.
 const ROUNDS: u32 = 8;
-/// Nanoseconds of an operation: those of a test are as long as each other.
+/// Nanoseconds of an operation; constant within a test.
 const OPERATION: Range<f64> = 20e3..200e3;
-/// The log of the SDs of a test has this SD itself: they were 0.34 to 1.21 % in the middle 80 % of
-/// tests (docs/evidence.md), of which chance in eight rounds is a part.
+/// The SD of the log of the tests' SDs. These were 0.34 to 1.21 % in the middle 80 % of tests
+/// (docs/evidence.md), in part by chance in eight rounds.
 const NOISE_OF_NOISE: f64 = 0.4;
-/// How far the machine drifts, as an SD.
+/// The SD of the machine's drift.
 const DRIFT: f64 = 0.015;
 
-/// Tests by the titles of their tables and their classes, in turn.
+/// The group titles and classes of tests, in turn.
 const KINDS: [(&str, Class); 4] = [
     ("Point queries", Class::Point),
     ("Range queries without aggregation", Class::Range),
@@ -35,40 +35,41 @@ const KINDS: [(&str, Class); 4] = [
     ("Writes", Class::Update),
 ];
 
-/// What measuring is like. SDs are of logs of rates.
+/// The noise of measurements. SDs are those of logs of rates.
 struct Machine {
     method: Method,
-    /// Each contender has so many turns in a round, of so many nanoseconds.
+    /// The turns of each contender in a round, and nanoseconds of a turn.
     cycles: usize,
     turn: f64,
-    /// From one restart to the next, and from one turn to the next.
+    /// The SD between restarts, and between turns.
     restart: f64,
     within: f64,
-    /// By kind of test: so many times as wide as the normal part of a turn's noise is an
-    /// exponential one. Where it is positive, some turns are much faster than most; where it is
-    /// negative, slower.
+    /// By kind of test: the width of an exponential part of a turn's noise over that of the normal
+    /// part. If positive, some turns are much faster than most; if negative, slower.
     tails: [f64; KINDS.len()],
-    /// What is left of the drift one turn later.
+    /// The share of the drift that remains one turn later.
     left: f64,
-    /// This share of turns loses so much of its rate.
+    /// The share of turns that stall, and the share of the rate that they lose.
     stalls: f64,
     lost: Range<f64>,
 }
 
-/// Half a second of slices of 10 ms, as in the first two rounds of equals of the selftests in
+/// Half a second of slices of 10 ms, as in the first two rounds of the A/A comparisons in
 /// docs/evidence.md, on Postgres 17.6, MySQL 8.0.33 and SQLite. By the MAD of ratios of two slices
-/// of a cycle, which leaves out most of a tail, the SD of a slice was 2.4 % on Postgres in the
-/// median of tests (1.3 to 5.7 % in the middle 80 %): with these tails that is 2.8 %. That of
-/// restarts is what makes ratios spread by 0.6 %, as on Postgres.
+/// of a cycle, which excludes most of a tail, the SD of a slice was 2.4 % on Postgres in the median
+/// of tests (1.3 to 5.7 % in the middle 80 %). With these tails, that is 2.8 %. The SD of restarts
+/// is chosen such that ratios have an SD of 0.6 %, as on Postgres.
 ///
-/// Tails have the skewness of that DBMS which is skewed most in a kind of tests: MySQL in point
-/// queries and writes, SQLite in ranges. It is Kelly's, of what slices differ from the median of
-/// their cycle; in the median of tests it was 0.27, 0.24, 0.33 and -0.32 there, and 0.17, 0.09,
-/// 0.19 and -0.04 on Postgres. An exponential tail as skewed as aggregates on SQLite makes the
-/// median of one slice against the mean of three equals 0.13 SDs too low; there it was 0.15.
+/// Tails have the skewness of the DBMS that is skewed most in a kind of test: MySQL in point
+/// queries and writes, SQLite in ranges. It is Kelly's skewness of the differences between slices
+/// and the median of their cycle. In the median of tests, it was 0.27, 0.24, 0.33 and -0.32 there,
+/// and 0.17, 0.09, 0.19 and -0.04 on Postgres. An exponential tail as skewed as aggregates on
+/// SQLite makes the median of one slice against the mean of three equal builds 0.13 SDs too low;
+/// the measured value was 0.15.
 ///
-/// Within a cycle the machine is nearly as fast for everybody. Of 1000 slices 1 was less than half
-/// as fast as most on Postgres and SQLite and 3 on MySQL; how much slower is an assumption.
+/// Within a cycle, the speed of the machine is nearly the same for all arms. Of 1000 slices, 1 was
+/// less than half as fast as most on Postgres and SQLite, and 3 on MySQL. How much slower they are
+/// is an assumption.
 const SLICES: Machine = Machine {
     method: Method::Slices,
     cycles: 50,
@@ -81,8 +82,8 @@ const SLICES: Machine = Machine {
     lost: 0.5..0.9,
 };
 
-/// Whole runs as `crates/stats` simulates them. A run is one turn, so restarts are in its noise.
-/// Whether runs are skewed, other than by those that lose some of their rate, was not measured.
+/// Whole runs as `crates/stats` simulates them. A run is one turn, so its noise includes restarts.
+/// Apart from runs that lose some of their rate, the skewness of runs was not measured.
 const RUNS: Machine = Machine {
     method: Method::Runs,
     cycles: 1,
@@ -95,7 +96,7 @@ const RUNS: Machine = Machine {
     lost: 0.03..0.15,
 };
 
-/// Shares of an operation's time, after the base that only carries a delay of nothing.
+/// Shares of an operation's time; the first one, 0, is the baseline.
 const SLOWED: &[f64] = &[0.0, 0.01, 0.02, 0.03, 0.05, 0.10];
 
 struct MadeUp {
@@ -105,7 +106,8 @@ struct MadeUp {
     slowed: &'static [f64],
 }
 
-/// At least 200 cells of equals each, so that false alarms are known within 3 %.
+/// At least 200 cells of equal builds for each method, so the share of false alarms is known to
+/// ± 3 %.
 const MADE_UP: [MadeUp; 4] = [
     MadeUp { machine: SLICES, tests: 32, equals: 8, slowed: &[] },
     MadeUp { machine: SLICES, tests: 24, equals: 0, slowed: SLOWED },
@@ -113,14 +115,14 @@ const MADE_UP: [MadeUp; 4] = [
     MadeUp { machine: RUNS, tests: 24, equals: 0, slowed: SLOWED },
 ];
 
-/// The cells of all that is made up.
+/// The cells of all synthetic rounds.
 pub fn synthetic() -> Vec<Cell> {
     let mut random = Random::seed_from_u64(SEED);
-    // One at a time: their slices take some memory.
+    // One at a time, since their slices take some memory.
     MADE_UP.iter().flat_map(|made_up| made_up.experiment(&mut random).cells()).collect()
 }
 
-/// Who takes part: by name, and with how much longer its operations are. None for equals.
+/// An arm by its name, and the slowdown of its operations; none for equal builds.
 type Side = (String, Option<f64>);
 
 impl MadeUp {
@@ -170,9 +172,9 @@ impl MadeUp {
 
 struct Test {
     place: usize,
-    /// Nanoseconds of an operation that nobody makes longer.
+    /// Nanoseconds of an operation without a slowdown.
     operation: f64,
-    /// Its noise is so many times the machine's.
+    /// The noise of the test over that of the machine.
     noise: f64,
 }
 
@@ -217,8 +219,8 @@ impl Test {
 }
 
 impl Machine {
-    /// What everybody does in a round of a test: a cycle in random order is followed by its mirror
-    /// image.
+    /// The slices of all arms in a round of a test: a cycle in random order is followed by its
+    /// mirror image.
     fn slices(
         &self,
         sides: &[Side],
@@ -280,7 +282,7 @@ fn skewed(tail: f64, random: &mut Random) -> f64 {
     (normal(random) + tail * (exponential(random) - 1.0)) / tail.hypot(1.0)
 }
 
-/// Any DBMS will do: none is started.
+/// The DBMS does not matter, since none is started.
 fn plan(method: Method, sides: &[Side]) -> Plan {
     let named = |(name, _): &Side| -> Contender {
         format!("{name}=sqlite").parse().expect("a label and a DBMS are a contender")
@@ -294,13 +296,13 @@ fn plan(method: Method, sides: &[Side]) -> Plan {
         tests: Vec::new(),
         fair_writes: true,
         pause: Span(Duration::ZERO),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: false,
     };
     let mut comparison = Comparison::new(benchmark.into());
     comparison.method = method;
     comparison.rounds = ROUNDS;
-    comparison.twin = false;
+    comparison.control = false;
     Plan {
         contenders: sides.iter().map(named).collect(),
         seed: SEED,
@@ -334,8 +336,8 @@ mod tests {
         }
     }
 
-    /// As rounds were before they had a median against each of the others: what is made up must
-    /// show why not. What takes its place, in the same rounds, is in the test below.
+    /// The former estimate of a round, the median against the mean of the others, breaks its bound.
+    /// The test below shows that the current estimate keeps it in the same rounds.
     #[test]
     fn against_the_mean_of_others_equals_would_be_told_apart() {
         let made_up = &MADE_UP[0];

@@ -1,4 +1,4 @@
-//! A selftest as a terminal shows it.
+//! The result of a selftest for the terminal.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Table};
@@ -41,17 +41,15 @@ pub fn selftest_text(selftest: &SelfTest) -> String {
         treated.into_iter().filter(|line| line.engine != SYNTHETIC).collect();
     let mut parts = Vec::new();
     if !equals.is_empty() {
-        parts.push("A build against itself: whatever is told apart is a false alarm\n".to_string());
+        parts.push("A/A comparisons: each difference is a false alarm\n".to_string());
         parts.push(equals_table(&equals));
     }
     if !slowed.is_empty() {
-        parts.push("A build against itself, slowed down by a known amount\n".to_string());
+        parts.push("A build against itself, with an injected slowdown of known size\n".to_string());
         parts.push(slowed_table(&slowed));
     }
     if !explained.is_empty() {
-        parts.push(
-            "What was told of causes, where something was seen to have changed\n".to_string(),
-        );
+        parts.push("Causes of cells with a verdict\n".to_string());
         parts.push(causes_table(&explained));
         parts.push(causes(selftest));
     }
@@ -61,13 +59,13 @@ pub fn selftest_text(selftest: &SelfTest) -> String {
     parts.join("\n")
 }
 
-/// By an amount that is known, which that of a setting is not.
+/// Whether the size of the slowdown is known; that of a setting is not.
 fn is_slowed(line: &Line) -> bool {
     !matches!(line.treatment, Treatment::Same | Treatment::Setting(_))
 }
 
 fn equals_table(lines: &[&Line]) -> String {
-    let headings = ["cells", "told apart at 5 %", "verdicts", "SD per restart", "could have seen"];
+    let headings = ["cells", "differ at 5 %", "verdicts", "SD over rounds", "MDE"];
     let rows = lines.iter().map(|line| {
         let columns = vec![
             line.cells.to_string(),
@@ -82,7 +80,8 @@ fn equals_table(lines: &[&Line]) -> String {
 }
 
 fn slowed_table(lines: &[&Line]) -> String {
-    let headings = ["cells", "expected", "measured", "bias", "found", "wrong sign", "holds it"];
+    let headings =
+        ["cells", "expected", "measured", "bias", "found", "wrong sign", "interval contains it"];
     let rows = lines.iter().map(|line| {
         let columns = vec![
             line.cells.to_string(),
@@ -103,7 +102,7 @@ fn ratio(ratio: Option<f64>) -> String {
 }
 
 fn causes_table(lines: &[&Line]) -> String {
-    let headings = ["cells", "nothing to explain", "cause right"];
+    let headings = ["cells", "without a verdict", "cause right"];
     let rows = lines.iter().map(|line| {
         let silent = line.verdicts.of - line.verdicts.hits;
         let columns = vec![line.cells.to_string(), silent.to_string(), counted(&line.causes)];
@@ -112,7 +111,7 @@ fn causes_table(lines: &[&Line]) -> String {
     drawn(lines, &headings, rows)
 }
 
-/// Each cause that was missed, with what was told instead, and how many were right of all.
+/// Each missed cause with the causes given instead, and the share of right ones.
 fn causes(selftest: &SelfTest) -> String {
     let missed = selftest.cells.iter().filter(|cell| cell.is_cause_right == Some(false));
     let missed = missed.map(|cell| {
@@ -124,7 +123,7 @@ fn causes(selftest: &SelfTest) -> String {
         format!("missed  {} by {}, {}, {done}: {told}\n", cell.engine, cell.method, cell.test)
     });
     let all = Share::count(selftest.cells.iter().filter_map(|cell| cell.is_cause_right));
-    let sum = || format!("Of all causes {} were right: the first that was told.\n", share(all));
+    let sum = || format!("The first cause was right in {} cells with a verdict.\n", share(all));
     missed.chain((all.of > 0).then(sum)).collect()
 }
 
@@ -160,11 +159,11 @@ fn drawn(
 
 fn treatment(treatment: Treatment) -> String {
     match treatment {
-        Treatment::Same => "the same".to_string(),
+        Treatment::Same => "same build".to_string(),
         Treatment::Server(share) => format!("server {:.0} % longer", 100.0 * share),
         Treatment::Client(share) => format!("client {:.0} % longer", 100.0 * share),
         Treatment::Quota(cpus) => format!("quota of {cpus} CPUs"),
-        Treatment::Writes(writes) => format!("{writes} writes a second"),
+        Treatment::Writes(writes) => format!("{writes} writes per second"),
         Treatment::Setting(cause) => format!("{} {}", cause.rule(), cause.name(true)),
     }
 }
@@ -174,31 +173,30 @@ fn checks(selftest: &SelfTest) -> String {
         let mark = if check.is_kept { "ok    " } else { "BROKEN" };
         format!("{mark}  {}: {}\n", check.what, check.found)
     };
-    let skipped = selftest.skipped.iter().map(|what| format!("not tried  {what}\n"));
+    let skipped = selftest.skipped.iter().map(|what| format!("skipped  {what}\n"));
     selftest.checks.iter().map(check).chain(skipped).collect()
 }
 
 fn legend(selftest: &SelfTest) -> String {
-    let refused: usize = selftest.lines.iter().map(|line| line.refused).sum();
-    let refused = match refused {
+    let discarded: usize = selftest.lines.iter().map(|line| line.refused).sum();
+    let discarded = match discarded {
         0 => String::new(),
-        _ => format!(" {refused} cells have no result: the machine was busy with something else."),
+        _ => format!(" Cells without a result, since guards discarded rounds: {discarded}."),
     };
     let is_made_up = selftest.lines.iter().any(|line| line.engine == SYNTHETIC);
     let made_up = match is_made_up {
-        true => " Synthetic rounds are made up: what the statistics do where no machine is.",
+        true => " Synthetic rounds are simulated: they test the statistics without a machine.",
         false => "",
     };
     let clients = match selftest.clients {
         1 => String::new(),
         clients => format!(
-            " Servers had {clients} clients each: what was found is of comparisons with as many."
+            " Each server had {clients} clients: the result holds for comparisons with as many."
         ),
     };
     format!(
-        "A cell is one test of one contender; its rounds are restarts. Shares have their 95 % interval \
-         (Clopper and Pearson), and a bound is broken only if all of it is \
-         outside.{made_up}{clients}{refused}\n"
+        "A cell is one test of one contender. Shares have 95 % intervals (Clopper and Pearson): a \
+         bound is broken only if the whole interval is outside.{made_up}{clients}{discarded}\n"
     )
 }
 
@@ -207,50 +205,49 @@ fn conclusion(selftest: &SelfTest) -> String {
     let of_rqps = match broken.iter().filter(|check| check.engine == SYNTHETIC).count() {
         0 => String::new(),
         count => format!(
-            " {count} of them are about made-up rounds: that is rqps's fault, not this machine's."
+            " Of these, {count} concern synthetic rounds: the error is in rqps, not in this machine."
         ),
     };
     let broken = broken.len();
     match selftest.conclusion {
         Conclusion::Sound if selftest.quick => {
-            "Sound: nothing was found that speaks against verdicts on this machine. A quick selftest \
-             has few cells: gross errors only."
+            "Sound: no evidence against verdicts on this machine. A quick selftest has few cells and \
+             finds gross errors only."
                 .to_string()
         }
         Conclusion::Sound if selftest.partial => {
-            "Sound: nothing was found that speaks against verdicts on this machine, by these of a selftest's \
-             comparisons."
+            "Sound: no evidence against verdicts on this machine in these parts of the selftest."
                 .to_string()
         }
         Conclusion::Sound => {
-            "Sound: nothing was found that speaks against verdicts on this machine.".to_string()
+            "Sound: no evidence against verdicts on this machine.".to_string()
         }
         Conclusion::TooNoisy => format!(
-            "This machine is too noisy now to say: {}, and {broken} of {} bounds are broken. Verdicts here \
-             will mostly be \"inconclusive\". End other programs, or take another machine.",
-            seen(selftest),
+            "This machine is too noisy now for a conclusion: {}, and {broken} of {} bounds are \
+             broken. Most verdicts here will be \"inconclusive\". Stop other processes, or use \
+             another machine.",
+            noise(selftest),
             selftest.checks.len()
         ),
         Conclusion::OutOfBounds => format!(
-            "Verdicts on this machine cannot be believed as they are: {broken} of {} bounds are broken.{of_rqps} \
-             Comparisons will not use what failed, where there is another method.",
+            "Do not rely on verdicts on this machine: {broken} of {} bounds are broken.{of_rqps} \
+             Comparisons use another method than the one that failed, if there is one.",
             selftest.checks.len()
         ),
     }
 }
 
-/// What a noisy machine lets one see.
-fn seen(selftest: &SelfTest) -> String {
+/// Why the machine is too noisy.
+fn noise(selftest: &SelfTest) -> String {
     let is_of_all = |line: &&Line| line.class.is_none() && line.engine != SYNTHETIC;
     let all = selftest.lines.iter().filter(is_of_all);
     let least = all.filter_map(|line| line.detectable).min_by(f64::total_cmp);
     match least {
         Some(least) => format!(
-            "only changes of {:.0} % and more could have been seen, or most of what was measured does not \
-             count",
+            "the MDE is {:.0} %, or guards discarded most measurements",
             100.0 * least.exp_m1()
         ),
-        None => "nothing that was measured counts".to_string(),
+        None => "no measurement counts".to_string(),
     }
 }
 
@@ -267,7 +264,7 @@ mod tests {
         cells[0].class = "range".to_string();
         let slowed = |value| cell(Treatment::Server(0.02), -0.02, value, 0.005);
         cells.extend([-0.0211, -0.0209].map(slowed));
-        let what = "postgres by slices: equals are seldom told apart".to_string();
+        let what = "postgres by slices: A/A comparisons seldom differ".to_string();
         SelfTest {
             version: 1,
             date: "2026-11-22T03:00:00Z".to_string(),
@@ -281,7 +278,7 @@ mod tests {
                 engine: "postgres".to_string(),
                 what,
                 is_kept,
-                found: "1 of 6 were".to_string(),
+                found: "1 of 6 differ".to_string(),
             }],
             lines: lines(&cells),
             skipped: vec!["postgres: a CPU quota: not allowed".to_string()],
@@ -304,14 +301,14 @@ mod tests {
         for column in ["0.9802", "0.9792", "-0.10 %", "2 of 2"] {
             assert!(slowed.contains(column), "{text}");
         }
-        assert!(text.contains("not tried  postgres: a CPU quota"), "{text}");
-        assert!(text.ends_with("speaks against verdicts on this machine.\n"), "{text}");
+        assert!(text.contains("skipped  postgres: a CPU quota"), "{text}");
+        assert!(text.ends_with("no evidence against verdicts on this machine.\n"), "{text}");
     }
 
     #[test]
     fn missed_causes_are_told_with_what_was_told_instead() {
         let mut selftest = sample(Conclusion::Sound, true);
-        assert!(!selftest_text(&selftest).contains("were right"), "nothing was told");
+        assert!(!selftest_text(&selftest).contains("was right"), "there is no cause");
         selftest.cells.extend([
             varied(Cause::Commit, Some(true)),
             varied(Cause::Commit, Some(false)),
@@ -328,14 +325,14 @@ mod tests {
             rows.join("\n")
         };
         assert_eq!(row("R11"), "R11 slower commits 3 1 1 of 2 (1–99 %)", "{text}");
-        assert_eq!(row("R10"), "R10 another plan 2 0 2 of 2 (16–100 %)", "{text}");
+        assert_eq!(row("R10"), "R10 another query plan 2 0 2 of 2 (16–100 %)", "{text}");
         assert_eq!(
             row("missed"),
             "missed postgres by slices, update-nonindex, R11 slower commits, log=slow: more writes \
-             (likely); most of the time is user CPU",
+             (likely); most of the added time is user CPU",
             "{text}"
         );
-        assert!(text.contains("Of all causes 3 of 4 (19–99 %) were right"), "{text}");
+        assert!(text.contains("The first cause was right in 3 of 4 (19–99 %)"), "{text}");
     }
 
     #[test]
@@ -344,17 +341,17 @@ mod tests {
         assert!(!selftest_text(&selftest).contains("clients"));
         selftest.clients = 4;
         let text = selftest_text(&selftest);
-        assert!(text.contains("had 4 clients each: what was found is of comparisons"), "{text}");
+        assert!(text.contains("Each server had 4 clients: the result holds"), "{text}");
     }
 
     #[test]
     fn a_broken_bound_and_a_noisy_machine_are_told_as_such() {
         let text = selftest_text(&sample(Conclusion::OutOfBounds, false));
-        assert!(text.contains("BROKEN  postgres by slices: equals"), "{text}");
-        assert!(text.contains("cannot be believed as they are: 1 of 1 bounds"), "{text}");
-        assert!(!text.contains("made"), "{text}");
+        assert!(text.contains("BROKEN  postgres by slices: A/A comparisons"), "{text}");
+        assert!(text.contains("Do not rely on verdicts on this machine: 1 of 1 bounds"), "{text}");
+        assert!(!text.contains("synthetic"), "{text}");
         let text = selftest_text(&sample(Conclusion::TooNoisy, true));
-        assert!(text.contains("too noisy now to say"), "{text}");
+        assert!(text.contains("too noisy now for a conclusion"), "{text}");
     }
 
     #[test]
@@ -367,11 +364,11 @@ mod tests {
         let text = selftest_text(&selftest);
         let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("no {what}:\n{text}"));
         assert!(place("synthetic by slices") < place("postgres by slices"), "{text}");
-        assert!(text.contains("only changes of 11 % and more"), "{text}");
+        assert!(text.contains("the MDE is 11 %"), "{text}");
         selftest.conclusion = Conclusion::OutOfBounds;
         selftest.checks[0].engine = SYNTHETIC.to_string();
         selftest.checks[0].is_kept = false;
         let text = selftest_text(&selftest);
-        assert!(text.contains("1 of them are about made-up rounds"), "{text}");
+        assert!(text.contains("Of these, 1 concern synthetic rounds"), "{text}");
     }
 }

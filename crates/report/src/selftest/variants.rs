@@ -1,6 +1,5 @@
-//! Settings whose effect on a test has one cause, as the manual of the DBMS has it: whether causes
-//! that no slowdown brings about are told is tried with them. How large the effect is nobody knows
-//! beforehand.
+//! Settings whose effect on a test has one cause, by the manual of the DBMS. They test the causes
+//! that no injected slowdown has. The size of the effect is not known.
 
 use rqps_analysis::diagnosis::Cause;
 use rqps_plan::{Contender, Method};
@@ -9,23 +8,23 @@ use rqps_store::selftest::engine;
 /// A name and a value.
 type Setting = (&'static str, &'static str);
 
-/// A build with a setting changed, to be held against the same build without.
+/// A build with a changed setting, for a comparison with the same build without it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Variant {
-    /// Of its folder, and of the contender.
+    /// The name of its folder and of the contender.
     pub name: &'static str,
-    /// As `rqps_store::selftest::engine` tells them.
+    /// As `rqps_store::selftest::engine` names them.
     pub engines: &'static [&'static str],
-    /// What must be told.
+    /// The expected first cause.
     pub cause: Cause,
-    /// Whole runs where the effect comes from the background, which slices of others pay for, too.
+    /// Whole runs if the effect comes from background work, which also costs slices of other arms.
     pub method: Method,
     pub clients: u32,
-    /// The tests that show it.
+    /// Tests with the effect.
     pub tests: &'static [&'static str],
-    /// Of both sides, whatever the config says: what makes the effect alone be seen.
+    /// Settings of both arms, whatever the config says: they isolate the effect.
     pub base: &'static [Setting],
-    /// Of the variant, on top of that.
+    /// Further settings of the variant.
     pub changed: &'static [Setting],
 }
 
@@ -34,13 +33,13 @@ const MYROCKS: &[&str] = &["mysql/rocksdb", "mariadb/rocksdb"];
 const COMMITTING: &[&str] = &["update-nonindex", "insert"];
 const MISSING: &[&str] = &["point-query", "points-notcovered-pk"];
 
-/// Of the rules of a test, R3 has no setting that is known to bring about nothing else, R7 is a
-/// hint as long as nothing is profiled, R8 needs runs of minutes and R9 the Insert Benchmark.
-/// Caches that do not hold the table are the least that rqps takes for an IO-bound one; that of
-/// MyRocks holds tables that load in seconds.
+/// Rules without a variant: R3, since no setting is known to cause nothing else; R7, which is a
+/// hint without profiles; R8, which needs runs of minutes; R9, which needs the Insert Benchmark.
+/// Caches that do not hold the table have the smallest size that rqps uses for IO-bound runs. That
+/// of MyRocks holds tables that load in seconds.
 static VARIANTS: [Variant; 12] = [
-    // Postgres, "Asynchronous Commit": the server waits for the log to be flushed before it says
-    // that a transaction is done.
+    // Postgres, "Asynchronous Commit": the server flushes the log before it reports a transaction
+    // as committed.
     Variant {
         name: "commit",
         engines: &["postgres"],
@@ -51,8 +50,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("synchronous_commit", "off")],
         changed: &[("synchronous_commit", "on")],
     },
-    // "Planner Method Configuration": these only choose plans. A scan of the index alone becomes
-    // one of the index and the table …
+    // "Planner Method Configuration": these settings only choose query plans. A scan of the index
+    // alone becomes one of the index and the table …
     Variant {
         name: "index-only-scan",
         engines: &["postgres"],
@@ -63,7 +62,7 @@ static VARIANTS: [Variant; 12] = [
         base: &[("enable_indexonlyscan", "on")],
         changed: &[("enable_indexonlyscan", "off")],
     },
-    // … and one of the index that of a bitmap.
+    // … and an index scan becomes a bitmap scan.
     Variant {
         name: "index-scan",
         engines: &["postgres"],
@@ -74,8 +73,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("enable_indexscan", "on")],
         changed: &[("enable_indexscan", "off")],
     },
-    // "Developer Options", debug_io_direct: the kernel caches nothing, so that what shared_buffers
-    // does not hold is read from the device.
+    // "Developer Options", debug_io_direct: the kernel caches nothing, so misses of shared_buffers
+    // are reads from the device.
     Variant {
         name: "reads",
         engines: &["postgres"],
@@ -86,8 +85,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("debug_io_direct", "data")],
         changed: &[("shared_buffers", "8MB")],
     },
-    // "WAL Configuration": a checkpoint begins when max_wal_size is about to be exceeded, and each
-    // page is logged whole after it. Two segments are the least.
+    // "WAL Configuration": a checkpoint starts when max_wal_size is about to be exceeded. After it,
+    // the first change of a page logs the whole page. Two segments are the minimum.
     Variant {
         name: "checkpoints",
         engines: &["postgres"],
@@ -98,7 +97,7 @@ static VARIANTS: [Variant; 12] = [
         base: &[("max_wal_size", "1GB"), ("min_wal_size", "80MB")],
         changed: &[("max_wal_size", "32MB"), ("min_wal_size", "32MB")],
     },
-    // MySQL and MariaDB, innodb_flush_log_at_trx_commit: with 1 the log is flushed at each commit.
+    // MySQL and MariaDB, innodb_flush_log_at_trx_commit: with 1, each commit flushes the log.
     Variant {
         name: "commit",
         engines: INNODB,
@@ -109,8 +108,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("innodb_flush_log_at_trx_commit", "2")],
         changed: &[("innodb_flush_log_at_trx_commit", "1")],
     },
-    // innodb_flush_method: O_DIRECT goes past the kernel's cache, so that what the pool does not
-    // hold is read from the device.
+    // innodb_flush_method: O_DIRECT bypasses the kernel's cache, so misses of the buffer pool are
+    // reads from the device.
     Variant {
         name: "reads",
         engines: INNODB,
@@ -121,8 +120,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("innodb_flush_method", "O_DIRECT")],
         changed: &[("innodb_buffer_pool_size", "8M")],
     },
-    // innodb_doublewrite: pages are written twice. With a pool that does not hold the table,
-    // statements wait for pages to be written.
+    // innodb_doublewrite: InnoDB writes pages twice. If the pool does not hold the table,
+    // statements wait for these writes.
     Variant {
         name: "double-writes",
         engines: INNODB,
@@ -137,8 +136,8 @@ static VARIANTS: [Variant; 12] = [
         ],
         changed: &[("innodb_doublewrite", "OFF")],
     },
-    // MySQL, "Limiting Memory Use for Range Optimization": beyond the limit ranges are not looked
-    // for, and the whole index is read.
+    // MySQL, "Limiting Memory Use for Range Optimization": beyond the limit, the optimizer does not
+    // consider ranges, and the server reads the whole index.
     Variant {
         name: "range-optimizer",
         engines: &["mysql/innodb"],
@@ -149,8 +148,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("range_optimizer_max_mem_size", "8388608")],
         changed: &[("range_optimizer_max_mem_size", "1")],
     },
-    // MySQL, "Configuring Thread Concurrency for InnoDB": all threads but one wait to be let in.
-    // MariaDB has it no more.
+    // MySQL, "Configuring Thread Concurrency for InnoDB": all threads but one wait to enter.
+    // MariaDB has removed this setting.
     Variant {
         name: "thread-concurrency",
         engines: &["mysql/innodb"],
@@ -161,7 +160,7 @@ static VARIANTS: [Variant; 12] = [
         base: &[("innodb_thread_concurrency", "0")],
         changed: &[("innodb_thread_concurrency", "1")],
     },
-    // MyRocks, rocksdb_flush_log_at_trx_commit: with 1 the log is synced at each commit.
+    // MyRocks, rocksdb_flush_log_at_trx_commit: with 1, each commit syncs the log.
     Variant {
         name: "commit",
         engines: MYROCKS,
@@ -172,8 +171,8 @@ static VARIANTS: [Variant; 12] = [
         base: &[("rocksdb_flush_log_at_trx_commit", "2")],
         changed: &[("rocksdb_flush_log_at_trx_commit", "1")],
     },
-    // SQLite, PRAGMA synchronous: in WAL mode FULL syncs the log after each transaction, and NORMAL
-    // does not.
+    // SQLite, PRAGMA synchronous: in WAL mode, FULL syncs the log after each transaction, and
+    // NORMAL does not.
     Variant {
         name: "commit",
         engines: &["sqlite"],
@@ -186,16 +185,17 @@ static VARIANTS: [Variant; 12] = [
     },
 ];
 
-/// Those of a contender's engine.
+/// The variants of a contender's engine.
 pub fn variants(contender: &Contender) -> impl Iterator<Item = &'static Variant> {
     let engine = engine(contender);
     VARIANTS.iter().filter(move |variant| variant.engines.contains(&engine.as_str()))
 }
 
 impl Variant {
-    /// A build as both sides have it, and as the variant does.
+    /// The baseline and the contender: the build with the settings of both arms, and that with the
+    /// changed ones as well.
     pub fn sides(&self, build: &Contender) -> [Contender; 2] {
-        let base = with(build, "base", self.base);
+        let base = with(build, "baseline", self.base);
         let changed = with(&base, self.name, self.changed);
         [base, changed]
     }
@@ -254,7 +254,7 @@ mod tests {
         let [base, changed] = checkpoints.sides(&own);
         assert_eq!(
             spec(&base),
-            "base=postgres@17.6:x10a?jit=on&max_wal_size=1GB&min_wal_size=80MB"
+            "baseline=postgres@17.6:x10a?jit=on&max_wal_size=1GB&min_wal_size=80MB"
         );
         assert_eq!(
             spec(&changed),
@@ -265,7 +265,7 @@ mod tests {
         let commit = of("mysql@8.0.33").into_iter().find(|one| one.name == "commit").unwrap();
         let own = "mysql@8.0.33?innodb-flush-log-at-trx-commit=1".parse().unwrap();
         let [base, changed] = commit.sides(&own);
-        assert_eq!(spec(&base), "base=mysql@8.0.33?innodb_flush_log_at_trx_commit=2");
+        assert_eq!(spec(&base), "baseline=mysql@8.0.33?innodb_flush_log_at_trx_commit=2");
         assert_eq!(spec(&changed), "commit=mysql@8.0.33?innodb_flush_log_at_trx_commit=1");
     }
 }

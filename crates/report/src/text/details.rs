@@ -1,5 +1,4 @@
-//! What a post has below its summary: how promised rates were kept, sizes, and response times by
-//! bucket.
+//! The tables of a post below its summary: target rates, sizes, and response times by bucket.
 
 use super::{Colour, draw, finish, summary, wrapped};
 use crate::comparison::{Verdicts, metrics_together};
@@ -8,19 +7,19 @@ use crate::model::{
     short_seconds,
 };
 
-/// Without what only a page has: shades and colours.
-const BUCKETS: &str = "Percentage of the responses that took at most the time in the heading and longer than the \
-     one before it: empty is none at all, nonzero less than 0.0005%. max is in seconds. A percentile needs ten \
-     responses beyond it; with fewer it is few.";
+/// Like the note of the page, without shades and colours.
+const BUCKETS: &str = "Percentage of the responses that took at most the time in the heading and longer than \
+     the time in the heading before it. Empty cells are zero, nonzero is less than 0.0005%. max is in seconds. \
+     A percentile needs ten responses beyond it; the cell says few where there are fewer.";
 
-const RATES: &str = "A single odd round moves a mean, and hardly the rQPS, which is a robust estimate, \
-     against base and twin.";
+const RATES: &str = "An outlier moves these means. It hardly moves rQPS, a robust estimate against the \
+     baseline and the A/A control.";
 
-/// Of the steps of a run, or of whole runs taken together.
+/// The tables of a run's steps, or of pooled whole runs.
 pub(super) fn parts(model: &Model, colour: Colour) -> Vec<String> {
     let kept = [
-        ("Seconds in which the insert rate was not kept", SHORT_NOTE, short_seconds(model)),
-        ("How late writes began", LAG_NOTE, lag(model)),
+        ("Seconds below the target insert rate", SHORT_NOTE, short_seconds(model)),
+        ("Longest delay of a write", LAG_NOTE, lag(model)),
     ];
     let mut parts = Vec::new();
     for (title, note, table) in kept.into_iter().filter(|(_, _, table)| !table.is_empty()) {
@@ -44,7 +43,7 @@ pub(super) fn parts(model: &Model, colour: Colour) -> Vec<String> {
     parts
 }
 
-/// Of a comparison: rates as they were measured, and the posts' metrics of its whole runs.
+/// The tables of a comparison: rates as measured, and the posts' metrics of its whole runs.
 pub(super) fn of_comparison(
     verdicts: &Verdicts<'_>,
     together: &Model,
@@ -56,7 +55,7 @@ pub(super) fn of_comparison(
     let mut parts = vec![format!("{title}\n{note}\n{}", abreast(&rates(verdicts), colour))];
     for step in &together.steps {
         for table in metrics_together(together, step) {
-            parts.push(format!("{}, all rounds together\n{}", step.name, abreast(&table, colour)));
+            parts.push(format!("{}, pooled over rounds\n{}", step.name, abreast(&table, colour)));
         }
     }
     parts.extend(self::parts(together, colour));
@@ -76,7 +75,7 @@ fn rates(verdicts: &Verdicts<'_>) -> Table {
     Table { headings: headings.collect(), rows: rows.collect() }
 }
 
-/// All columns beside each other, as in posts.
+/// All columns side by side, as in posts.
 fn abreast(table: &Table, colour: Colour) -> String {
     let columns: Vec<usize> = (0..table.headings.len()).collect();
     finish(draw(table, &columns, colour))

@@ -9,18 +9,17 @@ use crate::model::{
     normalised,
 };
 
-const ELSEWHERE: &str = "Of every test and contender tests.csv and report.html have more: IO, context \
-     switches and CPU per operation, how the rate varies, response times.";
+const ELSEWHERE: &str = "tests.csv and report.html have more for each test and contender: IO, context \
+     switches and CPU per operation, variation of the rate, response times.";
 
-const CLIENT_NOTE: &str =
-    "The client's CPU as a percentage of the client's and the DBMS's together.";
+const CLIENT_NOTE: &str = "The client's CPU as a percentage of the CPU of client and DBMS.";
 
 pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
     let mut parts = Vec::new();
     if suite.is_scaleup() {
         parts.extend(scaleup(suite, colour));
     }
-    // What is between the fewest and the most clients is in the exports.
+    // The exports have the numbers of clients between the fewest and the most.
     let (fewest, most) = suite.range();
     let mut ends = vec![fewest, most];
     ends.dedup();
@@ -38,22 +37,22 @@ pub(super) fn parts(suite: &Suite, colour: Colour) -> Vec<String> {
     }
     if let Some(name) = suite.model.contenders.first() {
         let measures = suite.by_measure(most, 0, told());
-        let title = format!("What {name} did per second{with}");
+        let title = format!("Measures of {name}{with}");
         parts.push(titled(&title, &legends(), &measures, colour));
     }
-    if suite.plan.pays_after_each_write() {
+    if suite.plan.quiesces_after_each_write() {
         parts.extend(normalised_writes(suite));
     }
     parts.push(wrapped([[ELSEWHERE]].into_iter()));
     parts
 }
 
-/// What fits in a line; how long the pause was is in the page and in tests.csv.
+/// The measures that fit in a line; the page and tests.csv also have the pause.
 fn told() -> &'static [Measure] {
     &MEASURES[..MEASURES.len() - 1]
 }
 
-/// The short names that need words.
+/// The legends of the short names.
 fn legends() -> String {
     let named = told().iter().filter(|measure| !measure.name.ends_with("/s"));
     let told = named.map(|measure| format!("{}: {}", measure.name, measure.legend));
@@ -111,8 +110,8 @@ fn normalised_writes(suite: &Suite) -> Vec<String> {
     parts
 }
 
-/// The groups under each other, each with its title over the names. What is wider than a terminal
-/// is cut into several of them.
+/// The groups below each other, each with its title over the names. A table that is wider than a
+/// terminal is split.
 pub(crate) fn grouped(table: &Grouped, colour: Colour) -> String {
     let marked = table.rows().any(|row| row.cells.iter().any(|cell| !cell.tone.mark().is_empty()));
     let width = |column: usize| {
@@ -173,8 +172,7 @@ fn draw(table: &Grouped, columns: &[usize], marked: bool, colour: Colour) -> Str
     finish(drawn)
 }
 
-/// The relative tables as they are put into a post or a spreadsheet: columns between tabs, no
-/// marks.
+/// The relative tables for a post or a spreadsheet: columns separated by tabs, no marks.
 pub(crate) fn published(suite: &Suite) -> String {
     let mut lines = Vec::new();
     for &clients in &suite.clients {

@@ -1,4 +1,4 @@
-//! What can be chosen in the pages, whatever was measured.
+//! The choices of a reader in the pages.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -46,9 +46,9 @@ fn whole_runs_have_their_seconds_with_lanes_and_say_what_they_count() {
     // Rates, longest times, CPU and writes of both steps that have seconds.
     assert_eq!(seen["canvases"], 8);
     assert_eq!(seen["lanes"], json!(["checkpoint", "stall", "checkpoint", "stall"]));
-    assert_eq!(seen["singly"], json!([true, true]), "each round of whom the reader points at");
+    assert_eq!(seen["singly"], json!([true, true]), "each round of the line under the pointer");
     let titles = seen["titles"].to_string();
-    for title in ["an operation is a row indexed", "an operation is a query", "CPUs that"] {
+    for title in ["an operation is a row indexed", "an operation is a query", "CPUs used"] {
         assert!(titles.contains(title), "{title}: {titles}");
     }
     let page = html(&whole_runs::compared());
@@ -167,7 +167,7 @@ fn without(mut run: Run, contender: &str) -> Run {
 fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
     let contenders = fifty();
     let many = suite::run(&contenders.iter().map(String::as_str).collect::<Vec<_>>(), &[1]);
-    // The base is missing, and another contender of a suite ended early.
+    // The baseline is missing, and another contender of a suite ended early.
     let steps = without(run(&THREE, 3), THREE[0]);
     let mut tests = without(few(suite::run(&THREE, &[1])), THREE[0]);
     tests.rounds.retain(|round| !sample::is_of(round, THREE[1]) || round.test == "load");

@@ -1,4 +1,4 @@
-//! The tables of the pages have what `result.json` has, cell by cell.
+//! The tables of the pages agree with `result.json`, cell by cell.
 
 use rqps_report::{html, result_json};
 use rqps_store::{Run, merge};
@@ -113,7 +113,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
     // The metrics and costs of each step.
     for step in result["steps"].as_array().unwrap() {
         let name = step["name"].as_str().unwrap();
-        for (key, title) in [("metrics", "Metrics"), ("costs", "Cost by side")] {
+        for (key, title) in [("metrics", "Metrics"), ("costs", "Costs of server and client")] {
             let tables = seen["tables"].as_object().unwrap();
             let title = format!("step-{name} {title}");
             let (_, table) = tables.iter().find(|(key, _)| key.starts_with(&title)).unwrap();
@@ -166,8 +166,8 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             }
         }
     }
-    // Rates that were promised, and what came of them.
-    let table = rows(&seen["tables"]["summary Insert rate beside the queries"]);
+    // Target rates, and the rates that were reached.
+    let table = rows(&seen["tables"]["summary Insert rate while queries ran"]);
     for row in &table[1..] {
         for (step, printed) in table[0].iter().zip(row).skip(1) {
             let contender = if row[0] == "target" { THREE[0] } else { row[0] };
@@ -179,7 +179,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
-    // CPU of both sides, sizes, and how late writes began.
+    // CPU of server and client, sizes, and the delay of writes.
     let table = rows(&seen["tables"]["summary CPU of server and client"]);
     for row in &table[1..] {
         let (contender, side) = row[0].rsplit_once(' ').unwrap();
@@ -207,7 +207,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
         }
     }
     let title =
-        "sizes Written to the device for an operation (of loads, a row) as a multiple of the least";
+        "sizes Written to the device per operation (per row in loads) as a multiple of the least";
     let table = rows(&seen["tables"][title]);
     let written = |step: &str, contender: &str| {
         let found = find(step, contender).filter(|found| found["status"] == "done")?;
@@ -224,7 +224,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
-    let table = rows(&seen["tables"]["summary How late writes began"]);
+    let table = rows(&seen["tables"]["summary Longest delay of a write"]);
     for row in &table[1..] {
         for (step, printed) in table[0].iter().zip(row).skip(1) {
             let Some(found) = find(step, row[0]).filter(|found| found["status"] == "done") else {
@@ -236,7 +236,7 @@ fn a_page_of_steps_works_and_its_tables_are_the_result() {
             compared += 1;
         }
     }
-    // What the DBMS counted: totals, and of counters what an operation makes.
+    // Counters of the DBMS: totals, and values per operation.
     for (step, tables) in seen["engine"].as_object().unwrap() {
         let table = rows(&tables[0]);
         for row in &table[1..] {
@@ -273,8 +273,8 @@ const METRICS: [(&str, &str); 9] = [
 /// Tables of a test: how their titles begin, where the result has their values, and the first
 /// column that it has under the same name.
 const OF_TESTS: [(&str, &[&str], usize); 3] = [
-    ("Cost by side", &["costs"], 1),
-    ("How the rate varies", &["test", "seconds"], 2),
+    ("Costs of server and client", &["costs"], 1),
+    ("Variation of the rate", &["test", "seconds"], 2),
     ("iostat, vmstat", &["test", "normalised"], 1),
 ];
 
@@ -373,7 +373,8 @@ fn a_page_of_profiles_works_and_its_functions_are_the_result() {
         let found = functions.iter().find(|one| one["name"] == name).expect(name);
         let interval = row[4].split(" – ");
         let printed = row[1..4].iter().copied().chain(interval);
-        for (key, printed) in ["base", "contender", "change", "low", "high"].iter().zip(printed) {
+        let keys = ["baseline", "contender", "change", "low", "high"];
+        for (key, printed) in keys.iter().zip(printed) {
             agrees(printed, &found[key], &format!("{key} of {name}"));
             compared += 1;
         }
@@ -399,7 +400,7 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
         }
     }
     let saved = seen["csv"].as_str().unwrap();
-    let head = r#""test","group","contender","view","base","measure","unit","value","low","high","verdict""#;
+    let head = r#""test","group","contender","view","baseline","measure","unit","value","low","high","verdict""#;
     assert!(saved.starts_with(head), "{saved}");
     let of_slow =
         saved.lines().find(|line| line.contains(r#""slow","relative","sqlite""#)).unwrap();
@@ -451,7 +452,7 @@ fn a_page_of_a_comparison_works_and_its_tables_are_the_result() {
     }
     assert_eq!(seen["dots"], dots);
     assert!(compared > 150, "{compared} cells");
-    // Another base turns the ratio over.
+    // Another baseline inverts the ratio.
     let of = |view: &str| {
         let rows = rows(&seen["views"][view]).into_iter().find(|row| row[0] == "scan").unwrap();
         rows[1].parse::<f64>().unwrap()
@@ -483,7 +484,7 @@ fn a_page_of_whole_runs_works_and_its_tables_are_the_result() {
     let times = rows(&seen["tables"]["test-qr100 Service time by percentile, over rounds"]);
     for row in &times[1..] {
         let found = &test("qr100")["times"][row[1]];
-        time_agrees(row[2], &found["base_ns"], row[1]);
+        time_agrees(row[2], &found["baseline_ns"], row[1]);
         time_agrees(row[3], &found["contender_ns"], row[1]);
         agrees(row[4], &found["ratio"]["value"], row[1]);
         interval(row[5], &found["ratio"], row[1]);
@@ -492,7 +493,7 @@ fn a_page_of_whole_runs_works_and_its_tables_are_the_result() {
     for (name, tables) in seen["engine"].as_object().unwrap() {
         for row in &rows(&tables[0])[1..] {
             let found = &test(name)["counters"][row[0]];
-            for (printed, key) in row[1..].iter().zip(["base", "contender", "ratio"]) {
+            for (printed, key) in row[1..].iter().zip(["baseline", "contender", "ratio"]) {
                 agrees(printed, &found[key], row[0]);
             }
             interval(row[4], found, row[0]);

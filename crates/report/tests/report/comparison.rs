@@ -1,7 +1,7 @@
-//! What a comparison comes to, format by format.
+//! The result of a comparison, format by format.
 
 use jsonschema::Validator;
-use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBase};
+use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBaseline};
 use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
 use rqps_store::{RoundRecord, Run, SliceRecord};
 use serde_json::Value;
@@ -32,12 +32,12 @@ fn noise(of: [u32; 3]) -> f64 {
     (mixed >> 11) as f64 / (1_u64 << 53) as f64 * 0.002 - 0.001
 }
 
-/// A round of a test by slices: three cycles of a base, its twin and the contenders, each by so
-/// many percent faster, all a little faster or slower than in other rounds.
+/// A round of a test by slices: three cycles of a baseline, its A/A control and the contenders with
+/// their changes in percent. All are a little faster or slower than in other rounds.
 fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> RoundRecord {
     let mut slices = Vec::new();
     let arms: Vec<(&str, f64)> =
-        [("base", 0.0), ("twin", 0.0)].iter().chain(changes).copied().collect();
+        [("base", 0.0), ("A/A control", 0.0)].iter().chain(changes).copied().collect();
     for cycle in 0..3 {
         for (turn, (side, change)) in (0..).zip(&arms) {
             let speed = 1.0 + change / 100.0 + noise([round, place as u32, turn]);
@@ -69,7 +69,7 @@ fn pass(round: u32, place: usize, name: &str, changes: &[(&str, f64)]) -> RoundR
     }
 }
 
-/// So many rounds of eight tests; in one a guard refused the first attempt.
+/// Rounds of eight tests; a guard discarded the first attempt of one of them.
 pub(crate) fn comparison(contenders: &[&str], rounds: u32, confirm: Option<u32>) -> Run {
     let names: Vec<String> = contenders.iter().map(|name| format!("{name}=sqlite")).collect();
     let mut specs = vec!["base=sqlite"];
@@ -98,16 +98,17 @@ fn parsed(run: &Run) -> Value {
     serde_json::from_str(&result_json(run)).unwrap()
 }
 
-/// Whole runs without guards of a contender that is by so many percent faster. Beside the runs of
-/// the base, its twin and the contender the canary took so many milliseconds.
-fn disturbed(percent: f64, canary: [u64; 3]) -> Run {
+/// Whole runs without guards of a contender that is faster by `percent`. `reference_loop` has the
+/// milliseconds of the loop next to the runs of baseline, A/A control and contender.
+fn disturbed(percent: f64, reference_loop: [u64; 3]) -> Run {
     let mut run = comparison(&["new"], 6, None);
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     (plan.method, plan.guards) = (Method::Runs, false);
     let round = |round| {
         let mut pass = pass(round, 0, "point-query", &[("new", percent)]);
         pass.slices.truncate(3);
-        pass.reference_loop = canary.iter().flat_map(|millis| [millis * 1_000_000; 2]).collect();
+        pass.reference_loop =
+            reference_loop.iter().flat_map(|millis| [millis * 1_000_000; 2]).collect();
         pass
     };
     run.rounds = (1..=6).map(round).collect();
@@ -122,7 +123,7 @@ fn a_comparison_reads_as_it_should() {
     insta::assert_snapshot!("comparison_junit", junit(&run).unwrap());
 }
 
-/// As of npm's and Debian's builds of one Postgres.
+/// Builds of one Postgres with different flags, like those of npm and Debian.
 fn built(versions: [&str; 2], levels: [&str; 2]) -> Run {
     let mut run = comparison(&["new"], 6, None);
     for (record, (version, level)) in run.contenders.iter_mut().zip(versions.iter().zip(levels)) {
@@ -135,8 +136,8 @@ fn built(versions: [&str; 2], levels: [&str; 2]) -> Run {
 #[test]
 fn what_people_do_not_run_is_told_at_the_top_and_in_each_label() {
     let run = built(["17.6", "18.0"], ["-Os"; 2]);
-    let line = "base, new: built for size (-Os): not what distributions ship; differences between \
-                releases may not be those you would see";
+    let line = "base, new: built for size (-Os). Distributions ship other builds, so differences \
+                between releases may not be those of your servers";
     let unwrapped = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
     for told in [text(&run, Colour::Never), html(&run), summary_markdown(&run)] {
         let told = unwrapped(told);
@@ -157,7 +158,7 @@ fn what_people_do_not_run_is_told_at_the_top_and_in_each_label() {
 
     let usual = built(["17.6", "18.0"], ["-O2"; 2]);
     for told in [text(&usual, Colour::Never), html(&usual), junit(&usual).unwrap()] {
-        assert!(!told.contains("built -O") && !told.contains("not what distributions"), "{told}");
+        assert!(!told.contains("built -O") && !told.contains("Distributions ship"), "{told}");
     }
     assert_eq!(parsed(&usual)["builds"], serde_json::json!([]));
 }
@@ -172,7 +173,7 @@ fn builds_that_were_compiled_otherwise_are_no_releases() {
         let run = built(versions, levels);
         let told = text(&run, Colour::Never);
         assert!(told.contains(cause), "{told}");
-        let line = "differences are between builds, not only between";
+        let line = "differences in results are between";
         assert_eq!(told.contains(line), levels[0] != levels[1], "{told}");
     }
 }
@@ -251,8 +252,7 @@ fn a_gate_fails_by_the_margin_and_never_for_what_got_faster() {
     assert_eq!(gate(&suite::run(&["sqlite"], &[1])), None, "no comparison");
 }
 
-/// The label is what intervals and guards say, and there were none: the machine is told as another
-/// explanation.
+/// Intervals and guards decide the label. Without guards, the machine is another possible cause.
 #[test]
 fn a_machine_that_was_slower_is_told_and_takes_no_label_back() {
     let run = disturbed(-4.0, [100, 100, 108]);
@@ -263,7 +263,7 @@ fn a_machine_that_was_slower_is_told_and_takes_no_label_back() {
     let xml = junit(&run).unwrap();
     assert!(xml.contains(r#"failures="1""#), "{xml}");
     for told in [text(&run, Colour::Never), summary_markdown(&run), html(&run), xml] {
-        let why = "The machine may be why: a fixed piece of work was slower, too";
+        let why = "Possible cause: the reference loop was slower, too";
         assert!(told.contains(why) && told.contains("regression"), "{told}");
     }
 }
@@ -273,12 +273,12 @@ fn a_stored_base_is_in_doubt_where_the_machine_was_faster_then_and_not_slower() 
     for (then, now, is_in_doubt) in [(100, 110, true), (110, 100, false)] {
         let mut run = disturbed(-14.0, [now; 3]);
         let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
-        plan.base_from = Some(Box::new(StoredBase {
+        plan.baseline_from = Some(Box::new(StoredBaseline {
             path: "out/base".into(),
             run: "1".to_string(),
             created: "2026-11-22T06:00:00Z".to_string(),
-            canary: then * 1_000_000,
-            canary_rounds: 60,
+            reference_loop: then * 1_000_000,
+            reference_loop_rounds: 60,
         }));
         let found = &parsed(&run)["comparison"]["contenders"][0];
         assert_eq!(found["tests"][0]["label"], "regression", "beyond the drift: {found}");
@@ -287,7 +287,7 @@ fn a_stored_base_is_in_doubt_where_the_machine_was_faster_then_and_not_slower() 
     }
 }
 
-/// The screen of this run says −4 %; the fresh rounds say that it is not so.
+/// The screen of this run finds −4 %, and the fresh rounds find no change.
 #[test]
 fn what_the_screen_flags_is_decided_by_fresh_rounds_alone() {
     let mut run = comparison(&["new"], 6, Some(6));
@@ -325,7 +325,7 @@ fn a_machine_on_which_nothing_can_be_seen_says_what_could_have_been() {
         }
     }
     let told = text(&run, Colour::Never).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("8 of 8 tests tell nothing. Half of them could have shown"), "{told}");
-    assert!(told.contains("What helps: more rounds"), "{told}");
+    assert!(told.contains("8 of 8 tests are inconclusive, with a median MDE of"), "{told}");
+    assert!(told.contains("Use more rounds"), "{told}");
     assert_eq!(gate(&run), Some(Gate::Undecided));
 }

@@ -1,4 +1,4 @@
-//! What the verdicts of a comparison rest on: in the page, as text and for programs.
+//! The evidence for the verdicts of a comparison: in the page, as text and as JSON.
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Kind, Metric};
@@ -72,7 +72,7 @@ fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
     assert_eq!(keys(times), ["p50", "p95", "p99"], "2,000 are too few for p99.9");
     for name in keys(times) {
         let (time, ratio) = (&times[name], &times[name]["ratio"]);
-        assert!(about(&time["base_ns"], 201_000.0), "{time}");
+        assert!(about(&time["baseline_ns"], 201_000.0), "{time}");
         assert!(about(&time["contender_ns"], 301_000.0), "{time}");
         assert!(about(&ratio["value"], 1.5), "{time}");
         let [low, high] = ["low", "high"].map(|end| ratio[end].as_f64().unwrap());
@@ -146,7 +146,7 @@ fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
         ["pg_stat_database.blks_hit", "pg_stat_database.tup_fetched", "pg_stat_wal.wal_bytes"];
     assert_eq!(keys(counters), expected, "neither what is the same nor what does not matter");
     let log = json!({
-        "base": 100.0, "contender": 150.0, "ratio": 1.5, "low": 1.5, "high": 1.5, "twin": 0.0,
+        "baseline": 100.0, "contender": 150.0, "ratio": 1.5, "low": 1.5, "high": 1.5, "control": 0.0,
         "is_sure": true,
     });
     assert_eq!(counters["pg_stat_wal.wal_bytes"], log);
@@ -168,7 +168,7 @@ fn what_the_operating_system_counted_is_told_for_each_side() {
     let found = judged(&compared());
     let user = &test(&found, "qr100")["metrics"]["server_cpu_user"];
     // 700 ms a second, for 3,000 queries and for 2,400.
-    assert!(about(&user["base"], 233.0) && about(&user["contender"], 291.0), "{user}");
+    assert!(about(&user["baseline"], 233.0) && about(&user["contender"], 291.0), "{user}");
     assert_eq!(user["is_sure"], true, "{user}");
     assert!(user["low"].as_f64() < user["ratio"].as_f64(), "{user}");
 }
@@ -221,8 +221,8 @@ fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
         let page = html(run);
         page.split("<p class=\"trust\">").nth(1).unwrap().split("</p>").next().unwrap().to_string()
     };
-    assert!(!trust(&run).contains("other programs"), "nobody knows");
-    assert_eq!(parsed(&run)["comparison"]["most_foreign_cpu"], Value::Null);
+    assert!(!trust(&run).contains("other processes"), "it is not known");
+    assert_eq!(parsed(&run)["comparison"]["most_other_cpu"], Value::Null);
 
     let mut busy = run;
     for (index, pass) in busy.rounds.iter_mut().enumerate() {
@@ -234,7 +234,7 @@ fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
         }
     }
     let told = trust(&busy);
-    assert!(told.contains("other programs used at most 3.0 % of the CPUs"), "{told}");
-    let share = &parsed(&busy)["comparison"]["most_foreign_cpu"];
+    assert!(told.contains("other processes used at most 3.0 % of the CPUs"), "{told}");
+    let share = &parsed(&busy)["comparison"]["most_other_cpu"];
     assert!(about(share, 3.0), "{share}");
 }

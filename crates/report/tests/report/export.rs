@@ -1,4 +1,4 @@
-//! Exports are read back by readers of others and say what result.json says.
+//! Readers of other projects read the exports, which agree with result.json.
 
 use std::collections::BTreeMap;
 
@@ -284,7 +284,7 @@ fn a_comparison_has_its_rounds_to_export() {
     assert_eq!(slow[column].parse::<f64>().unwrap(), mean);
 }
 
-/// Six rounds of a load and of queries beside inserts; an index has no operations.
+/// Six rounds of a load and of queries during inserts; an index has no operations.
 #[test]
 fn whole_runs_are_exported_one_by_one() {
     let mut run = whole_runs::compared();
@@ -367,7 +367,7 @@ fn verdicts_are_exported_as_they_are_in_the_result() {
                 ("low", &test["ratio"]["low"]),
                 ("high", &test["ratio"]["high"]),
                 ("rate", &test["rate"]),
-                ("base_rate", &test["base_rate"]),
+                ("baseline_rate", &test["baseline_rate"]),
                 ("cpu_ratio", &test["costs"]["cpu/o"]["value"]),
             ] {
                 assert_eq!(cell(name).parse().ok(), wanted.as_f64(), "{name} of {test}");

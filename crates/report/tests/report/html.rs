@@ -82,7 +82,7 @@ fn a_step_has_all_its_parts() {
         "p99.9",
         "cpupq",
         "client CPU",
-        "What the DBMS counted itself",
+        "Counters of the DBMS",
         "data-engine=\"qr500\"",
     ] {
         assert!(step.contains(part), "{part}");
@@ -100,7 +100,7 @@ fn steps_without_data_are_left_out() {
     let page = html(&run);
     assert!(page.contains("id=\"step-l.i2\""));
     assert!(!page.contains("qr100"));
-    assert!(!page.contains("Insert rate beside the queries"));
+    assert!(!page.contains("Insert rate while queries ran"));
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn run_of_one() -> rqps_store::Run {
 }
 
 #[test]
-fn builds_of_different_makers_are_pointed_out() {
+fn builds_of_different_packagers_are_pointed_out() {
     let mut run = run(&THREE, 2);
     assert!(!html(&run).contains("builds of one DBMS differ"));
     run.contenders[1].source = "maven".to_string();

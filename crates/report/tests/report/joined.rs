@@ -1,4 +1,4 @@
-//! Comparisons of the same contenders that are reported as one with the rounds of all.
+//! Comparisons of the same contenders that are merged into one report with the rounds of all.
 
 use rqps_observe::Metric;
 use rqps_report::{Colour, html, otava, parquet, result_json, summary_markdown, text};
@@ -84,8 +84,8 @@ fn which_rounds_are_of_which_run_is_told() {
     for sentence in [
         "The rounds are of 2 runs: 1 to 6 of 'a', begun 2026-11-21T20:15:00Z; 7 to 12 of 'b', begun \
          2026-11-22T20:15:00Z.",
-        "All have one seed",
-        "12 rounds, a restart each",
+        "All runs have one seed",
+        "12 rounds, each with a restart",
     ] {
         assert!(told.contains(sentence), "{sentence}: {told}");
     }
@@ -117,7 +117,7 @@ fn runs_that_differ_by_more_than_their_rounds_are_told() {
         }
     }));
     assert!(told.contains(differing), "{told}");
-    assert!(told.contains("What is said of these is about the runs together."), "{told}");
+    assert!(told.contains("Their results hold for the merged runs only."), "{told}");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn rounds_of_two_machines_are_about_both() {
         run.manifest.machine[1].1 = "Ampere".to_string();
     });
     let told = remarks(&run);
-    assert!(told.contains("over these machines together, and say nothing of another"), "{told}");
+    assert!(told.contains("hold for these machines, pooled, and not for others"), "{told}");
     let page = html(&run);
     assert!(page.contains("hosts with 2, 64 CPUs") && page.contains("Ampere"));
 }
@@ -161,7 +161,7 @@ fn what_was_forced_together_is_labelled() {
     for told in [told, remarks(&run), html(&run), summary_markdown(&run)] {
         assert!(told.contains(label), "{told}");
     }
-    assert!(!remarks(&run).contains("All have one seed"));
+    assert!(!remarks(&run).contains("All runs have one seed"));
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn the_schema_would_notice() {
 fn derived_and_raw_numbers_belong_together() {
     let result = parsed(&run(&THREE, 12));
     assert_eq!(result["schema"], SCHEMA);
-    assert_eq!(result["base"], "postgres@17.6");
+    assert_eq!(result["baseline"], "postgres@17.6");
     let second = &result["steps"][4]["results"][1];
     assert_eq!(second["contender"], "postgres@18.0");
     let queries = &second["work"]["query"];
@@ -122,7 +122,7 @@ fn levels_and_stalls_of_a_step_are_told() {
     );
     assert_eq!(of("l.i1", 0)["class"], Value::Null, "its work is fixed, not its time");
     let page = html(&run);
-    assert!(page.contains("slow-down: it ends slower than it was before"));
+    assert!(page.contains("slow-down: slower at the end than before"));
     assert!(page.contains("the longest 1 s, every 10 s"));
     let short = parsed(&crate::sample::run(&["sqlite"], 12));
     assert_eq!(short["steps"][4]["results"][0]["steadiness"], Value::Null);

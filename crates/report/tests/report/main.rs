@@ -1,4 +1,4 @@
-//! What the report says of a run, format by format.
+//! The report of a run, format by format.
 
 #[cfg(feature = "servers")]
 mod browser;
@@ -36,7 +36,7 @@ fn fifty() -> Vec<String> {
     (0..50).map(|index| format!("c{index}=postgres@17.{index}")).collect()
 }
 
-/// Of the whole suite few tests: each has tables and charts of its own.
+/// A few tests of the suite: each has tables and charts of its own.
 #[cfg(feature = "servers")]
 fn few(mut run: rqps_store::Run) -> rqps_store::Run {
     let tests = ["load", "scan", "point-query", "insert"];

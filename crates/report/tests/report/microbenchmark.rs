@@ -64,11 +64,11 @@ fn writes_have_the_tables_of_the_io_bound_posts_when_debt_is_paid_after_each() {
 fn whoever_is_bound_by_the_client_is_told() {
     let text = text_of(&run(&["postgres@17.6", "postgres@18.0"], &[1]));
     let unwrapped = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = "- the client is the bottleneck, since it is busy for so much of the time: \
+    let told = "- the client is the bottleneck; share of the time in which it was busy: \
                 postgres@17.6 point-query 60%; postgres@18.0 point-query 60% -";
     assert!(unwrapped.contains(told), "{unwrapped}");
     let embedded = text_of(&run(&["sqlite"], &[1]));
-    assert!(!embedded.contains("bottleneck, since"), "its CPU is not told apart");
+    assert!(!embedded.contains("bottleneck; share"), "its CPU is counted as one");
 }
 
 fn text_of(run: &Run) -> String {
@@ -78,7 +78,7 @@ fn text_of(run: &Run) -> String {
 #[test]
 fn deletes_that_find_nothing_are_told() {
     let run = run(&["postgres@17.6", "postgres@18.0"], &[1]);
-    let told = "- not all statements found a row to change: postgres@17.6 delete 50%
+    let told = "- share of the statements that found a row to change: postgres@17.6 delete 50%
 ";
     assert!(text_of(&run).contains(told));
     let tests = file(&run, "tests.csv");

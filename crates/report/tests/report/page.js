@@ -214,7 +214,7 @@ addEventListener("load", async () => {
       seen.views[chosen] = rows;
       if (rows.length === 0) faults.push(`no rows with ${chosen}`);
       if (rows.flat().some(text => /NaN|undefined|Infinity/.test(text))) faults.push(`nonsense with ${chosen}`);
-      // What was judged is about throughput as it was measured, relative to the base.
+      // What was judged is about throughput as it was measured, relative to the baseline.
       const isJudged = ["measure", "base", "view"].every(name => choose.elements[name].value === judged[name])
         || field.name === "view" && option.value === "absolute";
       const said = all("#matrix-table td:not(.hatched, .not-valid, .reference)")
@@ -255,7 +255,7 @@ addEventListener("load", async () => {
     for (const part of all("[data-of]")) {
       if (part.hidden !== (part.dataset.of === name)) faults.push(`${part.dataset.of} while ${name} is hidden`);
     }
-    // Others are relative to the base, and say so.
+    // Others are relative to the baseline, and say so.
     const isBase = choose && choose.elements.base.selectedOptions[0].text === name;
     const still = all("main *").filter(part => part.childElementCount === 0 && part.checkVisibility()
       && !part.closest(".contenders, option, .by, pre, code, .legend, .remarks, .note")

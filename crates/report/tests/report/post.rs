@@ -1,4 +1,4 @@
-//! What is copied from a comparison into a post, a mail or a pull request.
+//! The texts of a comparison for a post, an email or a pull request.
 
 use rqps_report::{Colour, html, junit, post, summary_markdown, text};
 use rqps_store::Run;
@@ -7,7 +7,7 @@ use crate::comparison::comparison;
 use crate::html::embedded;
 use crate::{THREE, sample, suite, whole_runs};
 
-/// The part in which contenders are side by side; the first of them is told by itself below it.
+/// The part with contenders side by side; the table of the first one follows it.
 fn side_by_side(run: &Run, first: &str) -> String {
     let text = text(run, Colour::Never);
     let begin = text.find("All contenders\n").expect("there are several contenders");
@@ -80,7 +80,7 @@ fn tests_that_do_not_fit_into_a_pull_request_are_counted_by_contender() {
     assert_eq!(cells.iter().map(counted).collect::<Vec<_>>(), [24; 6], "{folded}");
 }
 
-/// The ratio of the first test with the ends of its interval, as text tells them.
+/// The ratio of the first test and the ends of its interval in the text.
 fn printed(run: &Run) -> [String; 3] {
     let text = text(run, Colour::Never);
     let row = text.lines().find(|line| line.starts_with("  point-query ")).expect("a row");
@@ -131,7 +131,7 @@ fn the_page_has_the_text_to_be_saved() {
     }
 }
 
-/// What a post has and a terminal has not.
+/// The part of a post that a terminal does not show.
 fn below(run: &Run) -> String {
     let whole = post(run, Colour::Never);
     let summary = text(run, Colour::Never);

@@ -1,4 +1,4 @@
-//! Profiles as they are told.
+//! Profiles in the reports.
 
 use rqps_report::{Colour, html, result_json, text};
 use rqps_store::Run;
@@ -32,11 +32,11 @@ fn programs_have_every_function_with_its_interval() {
     };
     let decode = named("functions", "decode<a&b>");
     // 600 ms, and 610 in every second run, for 100,000 statements.
-    assert!((decode["base"].as_f64().unwrap() - 6.05).abs() < 1e-9, "{decode}");
+    assert!((decode["baseline"].as_f64().unwrap() - 6.05).abs() < 1e-9, "{decode}");
     assert!((decode["change"].as_f64().unwrap() - 8.0).abs() < 1e-9, "{decode}");
     assert!(decode["low"].as_f64().unwrap() > 0.0 && decode["p"].as_f64().unwrap() < 0.05);
     assert_eq!(named("functions", "send")["kernel"], true);
-    assert!(named("inclusive", "scan")["base"].as_f64().unwrap() > 19.0);
+    assert!(named("inclusive", "scan")["baseline"].as_f64().unwrap() > 19.0);
     let share = |key: &str| profile["contender"][key].as_f64().unwrap();
     assert!((share("unnamed") - 0.0386).abs() < 0.001 && (share("cut") - 0.0386).abs() < 0.001);
 }
@@ -57,7 +57,7 @@ fn a_longer_code_path_names_the_functions_that_grew() {
 fn the_page_draws_both_sides_and_the_difference_both_ways() {
     let page = html(&suite::profiled());
     assert!(page.contains("<section id=\"profiles\">") && page.contains("href=\"#profiles\""));
-    assert!(page.contains("Stacks begin at <code>Main</code>"));
+    assert!(page.contains("Stacks start at <code>Main</code>"));
     let flames: Vec<String> =
         (0..4).map(|number| embedded(&page, &format!("flame-0-0-{number}"))).collect();
     for (flame, gone, new) in
@@ -67,7 +67,7 @@ fn the_page_draws_both_sides_and_the_difference_both_ways() {
         assert_eq!(flame.contains(">copy ("), gone);
         assert_eq!(flame.contains("[libx.so]"), new);
     }
-    assert!(flames[3].contains(">copy ("), "what is gone is seen as wide as in the base");
+    assert!(flames[3].contains(">copy ("), "removed functions are as wide as in the baseline");
     assert!(html(&suite::profiled()) == page, "it is drawn the same every time");
     assert!(!html(&suite::comparison()).contains("flame-"), "nothing without a profile");
 }

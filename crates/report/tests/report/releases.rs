@@ -1,4 +1,4 @@
-//! A comparison of several releases: their history, how their passes went, and what was sent.
+//! A comparison of several releases: history, curves, and statements.
 
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Design, Method};
@@ -64,8 +64,8 @@ fn slices_have_cycles_and_whole_runs_have_seconds() {
     let rate = line["rate"]["mid"].as_array().unwrap();
     assert_eq!(rate.len(), 10);
     assert!((rate[0].as_f64().unwrap() / 96_500.0 - 1.0).abs() < 0.01, "{rate:?}");
-    assert_eq!(slices["times"], json!([]), "nobody timed single statements");
-    assert_eq!(slices["lanes"], json!([]), "their seconds are everybody's");
+    assert_eq!(slices["times"], json!([]), "slices record no times of statements");
+    assert_eq!(slices["lanes"], json!([]), "all arms share their seconds");
 
     assert_eq!((&runs["test"], &runs["of"]), (&json!("update-index"), &json!("second")));
     let line = &runs["lines"][3]["rate"];
@@ -76,7 +76,7 @@ fn slices_have_cycles_and_whole_runs_have_seconds() {
     let ms = runs["times"][0]["lines"][0]["ms"]["mid"].as_array().unwrap();
     assert!((ms[4].as_f64().unwrap() - 1.8).abs() < 0.01, "90 % of 2 ms: {ms:?}");
 
-    // Everybody stalls in the second in which a checkpoint writes.
+    // All arms stall in the second in which a checkpoint writes.
     let lanes = runs["lanes"].as_array().unwrap();
     let kinds: Vec<&Value> = lanes.iter().map(|lane| &lane["kind"]).collect();
     assert_eq!(kinds, [["checkpoint"; 4], ["stall"; 4]].concat());
@@ -156,8 +156,7 @@ fn every_measure_of_every_round_can_be_saved() {
         lines.next().unwrap().starts_with("point-query,Point queries,statement,postgres@17.6,1,9")
     );
     assert_eq!(rounds.lines().count(), 1 + 2 * 4 * 6);
-    // Of the two tests one goes by whole runs; what nothing is known of is not told in the posts'
-    // columns.
+    // One of the two tests has whole runs, and only it has the posts' columns.
     let metrics = embedded(&page, "metrics-csv");
     assert!(metrics.starts_with("contender,step,r/s,"), "{metrics}");
     let tests = metrics.lines().skip(1).map(|line| line.split(',').nth(1).unwrap());

@@ -53,13 +53,13 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
     }
 }
 
-/// The test of a contender, to be changed.
+/// The test of a contender, for changes.
 pub(crate) fn round<'a>(run: &'a mut Run, contender: &str, test: &str) -> &'a mut RoundRecord {
     let mut rounds = run.rounds.iter_mut();
     rounds.find(|round| is_of(round, contender) && round.test == test).expect("it is in the sample")
 }
 
-/// What was measured in it.
+/// The measurement of a test.
 pub(crate) fn step<'a>(run: &'a mut Run, contender: &str, test: &str) -> &'a mut Measurement {
     only(round(run, contender, test))
 }
@@ -96,8 +96,8 @@ pub(crate) fn silence(run: &mut Run) {
     }
 }
 
-/// A failed step, a stopped one, one that was begun again, a missed target, and a contender that
-/// was never started.
+/// A failed step, a stopped one, a repeated one, a missed target, and a contender that was never
+/// started.
 pub(crate) fn trouble(run: &mut Run) {
     let names: Vec<String> = run.contenders.iter().map(|record| record.name.clone()).collect();
     let failed = step(run, &names[1], "l.i2");
@@ -189,7 +189,7 @@ impl Draws {
     }
 }
 
-/// What counters stand for.
+/// The meanings of counters.
 fn counters() -> Vec<CounterMeaning> {
     let known = [
         ("wal_bytes", Meaning::LogBytes),
@@ -256,7 +256,7 @@ fn measured(
     }
 }
 
-/// What a counter of a made-up run stands for.
+/// The meaning of a counter of a made-up run.
 pub(crate) fn meaning(counter: &str) -> Option<Meaning> {
     counters().iter().find(|known| known.is_of(counter)).map(|known| known.meaning)
 }

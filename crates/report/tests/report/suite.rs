@@ -14,7 +14,7 @@ use rqps_store::{
 
 use crate::sample::{contender, manifest, meaning};
 
-/// What a test is, in the order in which it runs.
+/// A test of the suite.
 struct Made {
     name: &'static str,
     /// None where the published tables leave it out.
@@ -97,7 +97,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         tests: TESTS.iter().map(|test| test.name.to_string()).collect(),
         fair_writes: false,
         pause: Span(Duration::from_secs(1)),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: true,
     };
     let plan = Plan {
@@ -126,7 +126,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
 }
 
 /// Two tests in six rounds: `scan`, where the second contender takes twice as long, and `delete`,
-/// which a guard refused each time.
+/// which a guard discarded each time.
 pub(crate) fn comparison() -> Run {
     let mut run = run(&["sqlite", "slow=sqlite?cache_size=1"], &[1]);
     let plan = comparison_plan(&run);
@@ -155,21 +155,21 @@ pub(crate) fn comparison() -> Run {
     run
 }
 
-/// Four tests in eight rounds with a twin, CPU and switches: the second contender needs a fifth
-/// more time in `scan` and `point-query`, all of it CPU in user mode, and a fifth less in `delete`;
-/// the third is like the base. One pass of `insert` was refused.
+/// Four tests in eight rounds with an A/A control, CPU and switches. The second contender needs a
+/// fifth more time in `scan` and `point-query`, all of it CPU in user mode, and a fifth less in
+/// `delete`. The third is like the baseline. One measurement of `insert` was discarded.
 pub(crate) fn judged() -> Run {
     let mut run = comparison();
     run.plan.contenders.push("like=sqlite?cache_size=-2000".parse().expect("it is a contender"));
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
-    (plan.method, plan.twin) = (Method::Slices, true);
+    (plan.method, plan.control) = (Method::Slices, true);
     run.contenders.push(contender(&run.plan.contenders[2]));
     let tests = [("scan", 1.2), ("point-query", 1.2), ("delete", 0.8), ("insert", 1.0)];
     let mut passes = Vec::new();
     for round in 1..=8u32 {
         for (place, (test, factor)) in (0..).zip(tests) {
-            let names = [("sqlite", 1.0), ("twin", 1.0), ("slow", factor), ("like", 1.0)];
-            // Everybody wanders a little, and each a very little by itself.
+            let names = [("sqlite", 1.0), ("A/A control", 1.0), ("slow", factor), ("like", 1.0)];
+            // All drift a little together, and each a very little by itself.
             let wander = 1.0 + 0.02 * f64::from(round % 3);
             let mut pass = RoundRecord {
                 round,
@@ -192,7 +192,7 @@ pub(crate) fn judged() -> Run {
                 ..RoundRecord::new(Class::Point, Counts::Statements)
             };
             if test == "insert" && round == 3 {
-                pass.discarded = Some("other programs <b>used</b> 60 % of the CPUs".to_string());
+                pass.discarded = Some("other processes <b>used</b> 60 % of the CPUs".to_string());
             }
             for (index, (name, factor)) in (0..).zip(names) {
                 let own = 1.0 + 0.001 * f64::from((round * 7 + index * 5 + place * 3) % 5);
@@ -235,7 +235,7 @@ pub(crate) fn released() -> Run {
         method: Method::Runs,
         why: "it writes in the background".to_string(),
     }];
-    let plan = Comparison { method: Method::Slices, choices, twin: false, ..plan };
+    let plan = Comparison { method: Method::Slices, choices, control: false, ..plan };
     run.plan.design = Design::Comparison(plan);
     run.rounds.clear();
     for round in 1..=6 {
@@ -277,7 +277,7 @@ pub(crate) fn crowd(names: &[String], tests: usize, rounds: u32, cycles: usize) 
     let mut run = run(&names, &[1]);
     let plan = comparison_plan(&run);
     run.plan.design =
-        Design::Comparison(Comparison { method: Method::Slices, twin: false, ..plan });
+        Design::Comparison(Comparison { method: Method::Slices, control: false, ..plan });
     run.rounds.clear();
     let names: Vec<String> = run.contenders.iter().map(|one| one.name.clone()).collect();
     let mut noise = 7_u64;
@@ -387,12 +387,12 @@ pub(crate) fn comparison_plan(run: &Run) -> Comparison {
     Comparison::new(Workload::Microbenchmark(benchmark.clone()))
 }
 
-/// The debt of writes is paid after each of them.
+/// The DBMS is quiesced after each write test.
 pub(crate) fn vacuum_each_write(run: &mut Run) {
     let Design::Single(Workload::Microbenchmark(benchmark)) = &mut run.plan.design else {
         unreachable!()
     };
-    benchmark.pay_after_each_write = true;
+    benchmark.quiesce_after_each_write = true;
 }
 
 fn rounds(contender: &ContenderRecord, place: usize, clients: &[u32]) -> Vec<RoundRecord> {

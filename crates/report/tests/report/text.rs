@@ -11,7 +11,7 @@ fn a_run_reads_as_it_should() {
     insta::assert_snapshot!(text(&run, Colour::Never));
 }
 
-/// The part above the metrics, which are as wide as their published columns are.
+/// The part above the metrics, whose width is that of the published columns.
 fn summaries(text: &str) -> impl Iterator<Item = &str> {
     text.lines().take_while(|line| *line != "Metrics")
 }
@@ -50,7 +50,7 @@ fn a_failed_step_has_no_number_and_says_why() {
     let text = text(&run, Colour::Never);
     assert!(text.contains("postgres@18.0 l.i2: failed: the server is gone: killed by signal 9"));
     assert!(!text.contains("last lines of its log"), "a terminal gets the first line");
-    assert!(text.contains("postgres@17.6 l.i1: begun again after it was cut short once"));
+    assert!(text.contains("postgres@17.6 l.i1: repeated after 1 interruption"));
     assert!(text.contains("not started: never"));
     assert!(text.contains("wrote less than 95% of the target: qp1000 898 of 1000 rows/s"));
     let metrics = text.split("\nl.i2: ").nth(1).unwrap();

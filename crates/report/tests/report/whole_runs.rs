@@ -24,9 +24,9 @@ const STEPS: [(&str, Class, u64, u64); 3] = [
 
 const SECONDS: u64 = 20;
 
-/// Six rounds of three steps of 20 seconds: the second contender does a fifth less, and everybody
-/// does nothing in the second in which a checkpoint writes. Beside the queries 100 rows a second
-/// are to be inserted, of which it inserts 90.
+/// Six rounds of three steps of 20 seconds: the second contender does a fifth less, and both are
+/// idle in the second in which a checkpoint writes. The target is to insert 100 rows a second while
+/// queries run: the second contender inserts 90.
 pub(crate) fn compared() -> Run {
     let names = ["base", "slow"];
     let mut run = sample::run(&["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB"], 1);
@@ -34,7 +34,7 @@ pub(crate) fn compared() -> Run {
         unreachable!()
     };
     let plan = Comparison::new(Workload::InsertBenchmark(benchmark));
-    run.plan.design = Design::Comparison(Comparison { twin: false, ..plan });
+    run.plan.design = Design::Comparison(Comparison { control: false, ..plan });
     run.rounds.clear();
     for round in 1..=6 {
         for (place, (step, class, counted, done)) in (0..).zip(STEPS) {
@@ -112,9 +112,8 @@ fn work(operation: Operation, operations: u64, rows: u64) -> WorkRecord<Histogra
     }
 }
 
-/// With times, reads and sizes, as they are kept: a query of `slow` took long in the third round,
-/// in each round more was read and the data were larger than in the one before it, and a run was
-/// refused.
+/// The same with times, reads and sizes: a query of `slow` took long in the third round, reads and
+/// data grow from round to round, and a run was discarded.
 pub(crate) fn complete() -> Run {
     let mut run = compared();
     for pass in &mut run.rounds {
@@ -139,8 +138,8 @@ pub(crate) fn complete() -> Run {
             cost.set(Metric::DirectoryBytes, directory << 20);
         }
     }
-    let refused = RoundRecord { discarded: Some("busy".to_string()), ..run.rounds[0].clone() };
-    run.rounds.push(refused);
+    let discarded = RoundRecord { discarded: Some("busy".to_string()), ..run.rounds[0].clone() };
+    run.rounds.push(discarded);
     run
 }
 
@@ -169,19 +168,19 @@ fn three_rounds_leave_no_interval_and_all_estimates_are_where_they_belong() {
     run.rounds.retain(|pass| pass.round <= 3);
     for pass in &mut run.rounds {
         let base = pass.slices[0].clone();
-        pass.slices.push(SliceRecord { place: 2, arm: "twin".to_string(), ..base });
-        let twin = pass.arms["base"].clone();
-        pass.arms.insert("twin".to_string(), twin);
+        pass.slices.push(SliceRecord { place: 2, arm: "A/A control".to_string(), ..base });
+        let control = pass.arms["base"].clone();
+        pass.arms.insert("A/A control".to_string(), control);
     }
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
-    (plan.twin, plan.guards, plan.rounds, plan.fewest_rounds) = (true, false, 3, 3);
+    (plan.control, plan.guards, plan.rounds, plan.fewest_rounds) = (true, false, 3, 3);
     let page = html(&run);
-    assert!(page.contains("<span>-21 %</span>"), "slow has 0.8 of the base's rate");
-    assert!(page.contains("guards were off, so no pass was refused"));
+    assert!(page.contains("<span>-21 %</span>"), "slow has 0.8 of the baseline's rate");
+    assert!(page.contains("guards were off, so no measurement was discarded"));
     let told = text(&run, Colour::Never).split_whitespace().collect::<Vec<_>>().join(" ");
     for remark in [
-        "There are too few rounds to tell whether the twin differs from the base.",
-        "Guards were off: what was measured on a busy machine counts.",
+        "There are too few rounds to compare the A/A control with the baseline.",
+        "Guards were off: measurements on a busy machine count.",
     ] {
         assert!(told.contains(remark) && summary_markdown(&run).contains(remark), "{told}");
     }
@@ -197,7 +196,7 @@ fn steps_that_count_different_things_have_a_neutral_unit_and_say_what_it_is() {
     let what =
         "an operation is a row inserted in l.i0; a row indexed in l.x; a query in the others";
     let told = text(&run, Colour::Never).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(told.contains("rQPS is operations per second as a share of the base's."), "{told}");
+    assert!(told.contains("rQPS is operations per second as a share of the baseline's."), "{told}");
     assert!(told.contains(&format!("Here {what}.")), "{told}");
     assert!(!told.contains("statements per second"), "{told}");
     let page = html(&run);
@@ -281,7 +280,7 @@ fn whole_runs_have_the_tables_of_a_step_of_all_rounds_together() {
     // 203, 406, … 1218 reads in 20.3 seconds each.
     for told in [loaded, indexed, queried] {
         assert!(told.contains(">rps</abbr>") && told.contains("<td>35</td>"), "{told}");
-        assert!(!told.contains(">wps</abbr>"), "nobody knows the writes: {told}");
+        assert!(!told.contains(">wps</abbr>"), "the writes are not known: {told}");
     }
     assert!(loaded.contains(">ips</abbr>") && queried.contains(">ips</abbr>"));
     assert!(queried.contains("Insert service time, from when it was sent"));
@@ -293,8 +292,8 @@ fn whole_runs_have_the_tables_of_a_step_of_all_rounds_together() {
     assert_eq!(sizes.matches(">56.0</td>").count(), 6, "of the last round: {sizes}");
     let relative = r#"<td data-of="base">1.00</td><td data-of="slow">1.50</td>"#;
     assert!(sizes.contains(relative), "columns are hidden with their contender: {sizes}");
-    assert!(!sizes.contains("binary logs"), "nobody knows the logs: {sizes}");
-    assert!(page.contains("Metrics of all rounds together"), "the legend is printed, too");
+    assert!(!sizes.contains("binary logs"), "the logs are not known: {sizes}");
+    assert!(page.contains("Metrics pooled over rounds"), "the legend is printed, too");
 }
 
 #[test]
@@ -329,7 +328,7 @@ fn promised_write_rates_are_told_of_all_rounds_together() {
     }
 }
 
-/// A guard refuses such runs, but that writes fell behind is what a reader must know.
+/// A guard discards such runs, but a reader must know that writes fell behind.
 #[test]
 fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     let mut run = compared();
@@ -346,12 +345,12 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     let mark = &row["marks"][1];
     assert_eq!(mark["class"], "missed");
     assert_eq!(mark["text"], "SLA missed: 89 of 100 rows/s");
-    assert_eq!(row["marks"][0], Value::Null, "the base kept it");
+    assert_eq!(row["marks"][0], Value::Null, "the baseline kept it");
     let mark = &data(&compared(), "matrix")["rows"][2]["marks"][1];
     let said = mark["text"].as_str().unwrap();
     assert!(said.starts_with("SLA missed: 89 of 100 rows/s; "), "counted without guards: {said}");
     assert!(mark["ratio"].is_number());
-    // In the other forms, too.
+    // In the other formats, too.
     let told = "SLA missed: 89 of 100 rows/s";
     let post = text(&run, Colour::Never);
     assert!(post.contains(&format!("{told}; invalid (")), "{post}");
@@ -369,8 +368,8 @@ fn a_rate_that_was_never_kept_is_told_although_no_such_run_counts() {
     assert!(verdicts_csv(&run).contains(&format!("{told}; invalid")));
 }
 
-/// Of each round with `new`, which is as the base, and with the run of `slow` that a guard refused
-/// by itself.
+/// Each round also has `new`, which is like the baseline, and a guard discarded the run of `slow`
+/// only.
 #[test]
 fn a_run_that_was_refused_is_out_by_itself() {
     let names = ["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB", "new=postgres@18.0"];
@@ -386,14 +385,14 @@ fn a_run_that_was_refused_is_out_by_itself() {
         let side = pass.arms["base"].clone();
         pass.arms.insert("new".to_string(), side);
         if pass.test == "qr100" {
-            let mut refused = pass.clone();
-            refused.attempt = 2;
-            refused.discarded = Some("slow: inserts fell behind".to_string());
-            refused.slices.retain(|slice| slice.arm == "slow");
-            refused.arms.retain(|name, _| name == "slow");
+            let mut discarded = pass.clone();
+            discarded.attempt = 2;
+            discarded.discarded = Some("slow: inserts fell behind".to_string());
+            discarded.slices.retain(|slice| slice.arm == "slow");
+            discarded.arms.retain(|name, _| name == "slow");
             pass.slices.retain(|slice| slice.arm != "slow");
             pass.arms.remove("slow");
-            run.rounds.push(refused);
+            run.rounds.push(discarded);
         }
         run.rounds.push(pass);
     }
@@ -476,13 +475,13 @@ fn what_is_not_known_of_rounds_together_is_left_out() {
     let page = html(&compared());
     assert!(!page.contains("href=\"#sizes\"") && !page.contains("id=\"sizes\""));
     assert!(!part(&page, "qr100").contains("service time"));
-    assert!(!html(&suite::judged()).contains("Metrics of all rounds together"));
+    assert!(!html(&suite::judged()).contains("Metrics pooled over rounds"));
     let page = html(&suite::released());
     assert!(!page.contains("href=\"#sla\"") && !page.contains("id=\"sla\""));
     let (slices, runs) = (part(&page, "point-query"), part(&page, "update-index"));
-    assert!(runs.contains("All rounds together") && runs.contains("Transaction service time"));
+    assert!(runs.contains("Pooled over rounds") && runs.contains("Transaction service time"));
     assert!(runs.contains(">o/s</abbr>") && !runs.contains(">r/s</abbr>"), "{runs}");
-    assert!(!slices.contains("All rounds together"), "{slices}");
+    assert!(!slices.contains("Pooled over rounds"), "{slices}");
 }
 
 #[test]

@@ -1,9 +1,9 @@
-//! What an operation cost beside the rate that it had, and how long it took.
+//! The cost of an operation, and how long it took, beside its rate.
 
 use super::{Cell, Cost};
 use crate::analysis::{Analysis, analyses};
 
-/// A cost or a time of a cell, and its noise between base and twin.
+/// A cost or a time of a cell, and its noise between baseline and control.
 pub(super) struct CostAnalysis {
     pub(super) name: String,
     pub(super) analysis: Analysis,
@@ -27,8 +27,9 @@ pub(super) fn costs(
             .into_iter();
     let mut own = |cell: &Cell| {
         let analysis = |(cost, analysis): (&Cost, Analysis)| {
-            let twin = Analysis::of_twin(&cost.sample, is_paired);
-            let noise = twin.and_then(|twin| twin.primary(0.05)).map_or(0.0, |it| it.value.abs());
+            let control = Analysis::of_control(&cost.sample, is_paired);
+            let noise =
+                control.and_then(|control| control.primary(0.05)).map_or(0.0, |it| it.value.abs());
             CostAnalysis { name: cost.name.clone(), analysis, noise }
         };
         of(cell).iter().zip(all.by_ref()).map(analysis).collect()
@@ -36,7 +37,8 @@ pub(super) fn costs(
     cells.iter().map(&mut own).collect()
 }
 
-/// The cost that rose most: by the margin or more, beyond doubt, and by more than between twins.
+/// The cost that rose most: significantly, by at least the margin, and by more than the A/A control
+/// differs.
 pub(super) fn risen(costs: &[CostAnalysis], margin: f64, alpha: f64) -> Option<(String, f64)> {
     costs
         .iter()

@@ -1,9 +1,9 @@
-//! Many tests at once: which rounds decide, and how the tests are adjusted for each other.
+//! Many tests at once: which rounds decide, and how the tests are adjusted for their number.
 
 use super::{Cell, judge};
 use crate::multiplicity::{Adjusted, benjamini_hochberg, holm};
 
-/// Which rounds a cell's are.
+/// The stage that a cell's rounds belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// There is one stage only.
@@ -22,10 +22,10 @@ pub const SCREEN_ALPHA: f64 = 0.10;
 pub struct Options {
     /// Of a family.
     pub alpha: f64,
-    /// The rounds that a test is to have which is measured again.
+    /// The number of rounds of a test that is measured again.
     pub fresh_rounds: u32,
-    /// By how much, as a log, contender and base may differ because they were measured at different
-    /// times; 0 where they took turns.
+    /// By how much, as a log, contender and baseline may differ because they were measured at
+    /// different times; 0 if they took turns.
     pub drift: f64,
 }
 
@@ -43,9 +43,9 @@ pub fn flagged(cells: &[Cell], options: &Options) -> Vec<usize> {
     (0..cells.len()).filter(|index| verdicts[*index].is_flagged).collect()
 }
 
-/// Cells of a single stage are one family, of which few findings are to be false; those with fresh
-/// rounds are another, in which hardly ever one is to be. A screen needs no adjustment, since it
-/// finds nothing.
+/// Cells of a single stage are one family, with a bound on the share of false findings. Those with
+/// fresh rounds are another, with a bound on any false finding. A screen needs no adjustment, since
+/// it decides nothing.
 pub(super) fn adjust(cells: &[Cell], p: &[f64], alpha: f64) -> Vec<Adjusted> {
     let mut all: Vec<Adjusted> = p.iter().map(|p| Adjusted { p: *p, alpha }).collect();
     type Correct = fn(&[f64], f64) -> Vec<Adjusted>;

@@ -13,24 +13,26 @@ use crate::simulation::{self, Order, normals};
 /// Restarts around a log ratio of `effect` with the SD that slices have, in percent.
 fn slices(random: &mut Xoshiro256PlusPlus, restarts: usize, effect: f64) -> Sample {
     let contender = normals(random, restarts);
-    let twin = normals(random, restarts);
-    let restart = |(contender, twin): (&f64, &f64)| LogRatios {
+    let control = normals(random, restarts);
+    let restart = |(contender, control): (&f64, &f64)| LogRatios {
         contender: effect + 0.003 * contender,
-        twin: Some(0.003 * twin),
+        control: Some(0.003 * control),
     };
-    Sample::Slices(contender.iter().zip(&twin).map(restart).collect())
+    Sample::Slices(contender.iter().zip(&control).map(restart).collect())
 }
 
 fn cell(random: &mut Xoshiro256PlusPlus, effect: f64) -> Cell {
     Cell::new(format!("{effect}"), Kind::CachedRead, slices(random, 8, effect))
 }
 
-/// Exactly these log ratios, and a twin that shows nothing.
+/// Exactly these log ratios, and an A/A control that shows nothing.
 fn exactly(ratios: &[f64]) -> Cell {
-    let twins = [0.001, -0.001].into_iter().cycle();
-    let restart =
-        |(contender, twin): (&f64, f64)| LogRatios { contender: *contender, twin: Some(twin) };
-    let restarts = ratios.iter().zip(twins).map(restart).collect();
+    let controls = [0.001, -0.001].into_iter().cycle();
+    let restart = |(contender, control): (&f64, f64)| LogRatios {
+        contender: *contender,
+        control: Some(control),
+    };
+    let restarts = ratios.iter().zip(controls).map(restart).collect();
     Cell::new("exact", Kind::CachedRead, Sample::Slices(restarts))
 }
 
@@ -51,12 +53,12 @@ fn the_size_of_a_change_decides_its_words() {
         (-0.01, "small regression"),
         (0.01, "small improvement"),
         (0.05, "improvement"),
-        (0.0, "no change (could have seen 0.3 %)"),
+        (0.0, "no change (MDE 0.3 %)"),
     ] {
         assert_eq!(words(exactly(&around(center))), expected, "{center}");
     }
     let noisy = words(exactly(&AROUND_ZERO.map(|value| 20.0 * value)));
-    assert_eq!(noisy, "inconclusive (could have seen 5.4 %, needs about 43 rounds)");
+    assert_eq!(noisy, "inconclusive (MDE 5.4 %; about 43 rounds needed)");
 }
 
 #[test]
@@ -114,34 +116,35 @@ fn what_is_inconclusive_needs_more_rounds_than_it_had() {
 }
 
 #[test]
-fn a_test_whose_twin_differs_is_invalid() {
+fn a_test_whose_control_differs_is_invalid() {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(23);
     let mut cells: Vec<Cell> = (0..5).map(|_| cell(&mut random, 0.0)).collect();
     cells[2] = Cell::new("moved", Kind::CachedRead, {
-        let restart = |value: f64| LogRatios { contender: value - 0.05, twin: Some(value + 0.01) };
+        let restart =
+            |value: f64| LogRatios { contender: value - 0.05, control: Some(value + 0.01) };
         Sample::Slices(AROUND_ZERO.map(restart).to_vec())
     });
     let report = judge(&cells, &Options::default());
     assert_eq!(report.invalid, None);
     assert_eq!(
         report.verdicts[2].label.to_string(),
-        "invalid (the base differs from its twin by +1.0 %)"
+        "invalid (A/A control differs from the baseline by +1.0 %)"
     );
     assert_eq!(report.verdicts[2].adjusted_p, 1.0, "it is no finding of the family");
     assert!(matches!(report.verdicts[0].label, Label::NoChange { .. }));
 
     let all = vec![cells[2].clone(); 5];
     let report = judge(&all, &Options::default());
-    let why = "the base differs from its twin in 5 of 5 tests";
+    let why = "A/A control differs from the baseline in 5 of 5 tests";
     assert_eq!(report.invalid.as_deref(), Some(why));
     assert_eq!(report.verdicts[0].label, Label::Invalid { why: why.to_string() });
 }
 
 #[test]
-fn a_refused_measurement_is_invalid_whatever_it_says() {
+fn a_discarded_measurement_is_invalid_whatever_its_values_are() {
     let mut refused = exactly(&around(-0.05));
-    refused.refused = Some("foreign CPU 23 %".to_string());
-    assert_eq!(words(refused), "invalid (foreign CPU 23 %)");
+    refused.refused = Some("CPU of other processes 23 %".to_string());
+    assert_eq!(words(refused), "invalid (CPU of other processes 23 %)");
 }
 
 #[test]
@@ -167,7 +170,7 @@ fn a_cost_that_rose_is_told_where_the_rate_did_not() {
 }
 
 #[test]
-fn a_cost_that_is_uncertain_or_differs_between_twins_is_not_held_against_the_rate() {
+fn a_cost_that_is_uncertain_or_differs_between_controls_is_not_held_against_the_rate() {
     let with_cost = |sample: Sample| {
         let mut cell = exactly(&AROUND_ZERO);
         cell.costs.push(Cost { name: "server CPU".to_string(), sample });
@@ -176,7 +179,7 @@ fn a_cost_that_is_uncertain_or_differs_between_twins_is_not_held_against_the_rat
     let plain = words(exactly(&AROUND_ZERO));
     let uncertain = exactly(&AROUND_ZERO.map(|value| 0.12 + 200.0 * value)).rate;
     assert_eq!(words(with_cost(uncertain)), plain);
-    let noisy = |value: f64| LogRatios { contender: 0.12 + value, twin: Some(0.15 + value) };
+    let noisy = |value: f64| LogRatios { contender: 0.12 + value, control: Some(0.15 + value) };
     assert_eq!(words(with_cost(Sample::Slices(AROUND_ZERO.map(noisy).to_vec()))), plain);
 }
 
@@ -190,10 +193,10 @@ fn times_are_estimated_as_costs_are_and_have_no_part_in_the_label() {
     assert_eq!(verdict.label.to_string(), plain);
     assert!(verdict.costs.is_empty());
     cell.costs.push(slower);
-    let dearer = judge(&[cell], &Options::default()).verdicts.remove(0);
+    let costlier = judge(&[cell], &Options::default()).verdicts.remove(0);
     assert_eq!(
-        (&verdict.times, dearer.label.to_string()),
-        (&dearer.costs, "efficiency regression (p99)".to_string())
+        (&verdict.times, costlier.label.to_string()),
+        (&costlier.costs, "efficiency regression (p99)".to_string())
     );
 }
 
@@ -220,7 +223,7 @@ fn tests_of_a_class_share_what_is_known_of_their_noise() {
 fn one_round_is_inconclusive() {
     assert_eq!(words(exactly(&[-0.3])), "inconclusive (too few rounds)");
     assert_eq!(words(exactly(&[])), "inconclusive (too few rounds)");
-    let run = LogValues { base: 7.0, twin: Some(7.0), contender: 6.0 };
+    let run = LogValues { base: 7.0, control: Some(7.0), contender: 6.0 };
     let cell = |rounds| Cell::new("runs", Kind::CachedWrite, Sample::Runs(vec![run; rounds]));
     assert_eq!(words(cell(0)), "inconclusive (too few rounds)");
     assert_eq!(words(cell(1)), "inconclusive (too few rounds)");
@@ -264,7 +267,7 @@ fn runs(random: &mut Xoshiro256PlusPlus, rounds: usize, drift: f64, effect: f64)
     let all = simulation::runs(random, Order::RandomBlocks, rounds, drift, effect);
     let round = |(base, contender): (&f64, &f64)| LogValues {
         base: *base,
-        twin: None,
+        control: None,
         contender: *contender,
     };
     let sample = Sample::Runs(all.a.iter().zip(&all.b).map(round).collect());
@@ -322,7 +325,7 @@ fn methods_that_contradict_each_other_are_inconclusive() {
         .enumerate()
         .map(|(round, noise)| LogValues {
             base: if round == 3 { -0.9 } else { *noise },
-            twin: None,
+            control: None,
             contender: -0.03 - noise / 2.0,
         })
         .collect();
@@ -339,7 +342,7 @@ fn ranks_that_cannot_reach_the_level_contradict_nothing() {
         .zip([0.001, -0.001, 0.0])
         .map(|(weather, noise)| LogValues {
             base: *weather,
-            twin: None,
+            control: None,
             contender: weather - 0.05 + noise,
         })
         .collect();
@@ -350,25 +353,26 @@ fn ranks_that_cannot_reach_the_level_contradict_nothing() {
 }
 
 #[test]
-fn the_twin_of_a_run_makes_the_base_better_known() {
-    let round = |noise: f64, twin: Option<f64>| LogValues {
+fn the_control_of_a_run_makes_the_baseline_better_known() {
+    let round = |noise: f64, control: Option<f64>| LogValues {
         base: noise,
-        twin,
+        control,
         contender: -0.01 + noise / 2.0,
     };
-    let cell = |twin: fn(f64) -> Option<f64>| {
-        let rounds = AROUND_ZERO.map(|noise| round(noise, twin(noise))).to_vec();
+    let cell = |control: fn(f64) -> Option<f64>| {
+        let rounds = AROUND_ZERO.map(|noise| round(noise, control(noise))).to_vec();
         Cell::new("runs", Kind::CachedWrite, Sample::Runs(rounds))
     };
     let report = judge(&[cell(|noise| Some(-noise)), cell(|_| None)], &Options::default());
     let [with, without] = [&report.verdicts[0], &report.verdicts[1]];
     assert!(with.detectable < without.detectable);
-    assert!(with.twin.is_some() && without.twin.is_none());
-    assert!(!with.twin.unwrap().is_significant());
+    assert!(with.control.is_some() && without.control.is_none());
+    assert!(!with.control.unwrap().is_significant());
 }
 
-/// Six rounds of screen and, for what they flag, fresh rounds until the interval is narrow: what
-/// `rqps compare --confirm` does. Answers the cells that decide and the estimates of the screen.
+/// Six rounds of screen and, for the tests that they flag, fresh rounds until the interval is
+/// narrow: what `rqps compare --confirm` does. Returns the cells that decide and the screen's
+/// estimates.
 fn two_stages(
     random: &mut Xoshiro256PlusPlus,
     effects: &[f64],
@@ -441,7 +445,7 @@ fn of_runs(random: &mut Xoshiro256PlusPlus, effect: f64) -> Cell {
     let values = normals(random, 24);
     let round = |three: &[f64]| LogValues {
         base: 0.01 * three[0],
-        twin: Some(0.01 * three[1]),
+        control: Some(0.01 * three[1]),
         contender: 0.01 * three[2] + effect,
     };
     let rounds = values.chunks_exact(3).map(round).collect();
@@ -485,10 +489,10 @@ fn a_machine_that_has_drifted_no_more_than_is_told_raises_few_alarms() {
     assert!(alarms(&mut random, 0.03) <= 28);
 }
 
-/// A machine as VMs are: its speed wanders by some percent from run to run, which canary and run
-/// share, and each has noise of its own. Whoever runs is chosen at random in each round, and a run
-/// is made again twice at most while a canary around it is off by more percent than `most` has for
-/// the latest.
+/// A machine like a VM: its speed varies by some percent from run to run. Reference loop and run
+/// share this, and each has noise of its own. The order of runs is random in each round. A run is
+/// repeated at most twice while a reference loop around it is off by more than `most` percent,
+/// given the latest ones.
 struct Machine {
     random: Xoshiro256PlusPlus,
     speed: f64,
@@ -498,7 +502,7 @@ struct Machine {
 }
 
 impl Machine {
-    fn canary(&mut self) -> Duration {
+    fn reference_loop(&mut self) -> Duration {
         let noise = normals(&mut self.random, 2);
         self.speed = 0.9 * self.speed + 0.01 * noise[0];
         let time = Duration::from_secs_f64(0.05 * (-self.speed + 0.01 * noise[1]).exp());
@@ -509,12 +513,12 @@ impl Machine {
         time
     }
 
-    /// The log of a run's rate; none if every attempt was refused.
+    /// The log of a run's rate; none if every attempt was discarded.
     fn run(&mut self, most: fn(&Usual) -> f64) -> Option<f64> {
         for _ in 0..3 {
-            let before = self.canary();
+            let before = self.reference_loop();
             let rate = self.speed + 0.005 * normals(&mut self.random, 1)[0];
-            let after = self.canary();
+            let after = self.reference_loop();
             self.made += 1;
             let usual = Usual::of(self.latest.make_contiguous()).unwrap();
             if [before, after].iter().all(|time| usual.off(*time).abs() <= most(&usual)) {
@@ -526,9 +530,9 @@ impl Machine {
     }
 }
 
-/// Of comparisons of a build with itself, how many found a difference; and the share of runs that
-/// were refused.
-fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
+/// How many comparisons of a build with itself found a difference, and the share of runs that were
+/// discarded.
+fn alarms_with_reference_loops(most: fn(&Usual) -> f64) -> (usize, f64) {
     let mut machine = Machine {
         random: Xoshiro256PlusPlus::seed_from_u64(9),
         speed: 0.0,
@@ -539,7 +543,7 @@ fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
     let mut alarms = 0;
     for _ in 0..300 {
         (0..24).for_each(|_| {
-            machine.canary();
+            machine.reference_loop();
         });
         let mut rounds = Vec::new();
         for _ in 0..8 {
@@ -547,8 +551,8 @@ fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
             order.shuffle(&mut machine.random);
             let mut logs = [None; 3];
             order.iter().for_each(|place| logs[*place] = machine.run(most));
-            if let [Some(base), twin @ Some(_), Some(contender)] = logs {
-                rounds.push(LogValues { base, twin, contender });
+            if let [Some(base), control @ Some(_), Some(contender)] = logs {
+                rounds.push(LogValues { base, control, contender });
             }
         }
         let cell = Cell::new("same", Kind::CachedRead, Sample::Runs(rounds));
@@ -560,11 +564,11 @@ fn alarms_with_canaries(most: fn(&Usual) -> f64) -> (usize, f64) {
 }
 
 #[test]
-fn a_canary_that_knows_its_machine_refuses_little_and_raises_no_more_alarms() {
-    let (alarms, refused) = alarms_with_canaries(|usual| usual.most_percent);
+fn a_reference_loop_that_knows_its_machine_discards_little_and_raises_no_more_alarms() {
+    let (alarms, refused) = alarms_with_reference_loops(|usual| usual.most_percent);
     // Binomial bound at .999 for 5 % of 300.
     assert!(alarms <= 28, "{alarms} of 300");
     assert!(refused < 0.05, "{refused}");
-    let (_, refused) = alarms_with_canaries(|_| 3.0);
-    assert!(refused > 0.2, "a fixed limit of 3 % refuses what this machine always does: {refused}");
+    let (_, refused) = alarms_with_reference_loops(|_| 3.0);
+    assert!(refused > 0.2, "a fixed limit of 3 % discards usual runs: {refused}");
 }

@@ -1,5 +1,5 @@
 //! Logging in: mysql_native_password, caching_sha2_password, MariaDB's ed25519 and unix_socket, and
-//! whatever else `mysql_common` knows.
+//! the other plugins of `mysql_common`.
 
 use std::io;
 
@@ -20,7 +20,7 @@ use crate::tls::{Need, Tls, read};
 /// Bytes of a challenge of MySQL's plugins.
 const SCRAMBLE: usize = 20;
 
-/// What the client can do; what the server cannot is left out.
+/// Capabilities of the client; those that the server lacks are removed.
 const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_LONG_FLAG)
     .union(CapabilityFlags::CLIENT_PROTOCOL_41)
@@ -29,36 +29,36 @@ const WANTED: CapabilityFlags = CapabilityFlags::CLIENT_LONG_PASSWORD
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(CapabilityFlags::CLIENT_CONNECT_WITH_DB)
-    // A server that asks for a file gets the rows that are being loaded, and otherwise nothing.
+    // A server that asks for a file gets the rows of the current load, and otherwise nothing.
     .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_DEPRECATE_EOF);
 
-/// The largest payload that the client says it takes: the most that the protocol has.
+/// The largest payload that the client announces: the maximum of the protocol.
 const MAX_PAYLOAD: u32 = 1 << 30;
 
-/// What to do where a password would be encrypted with a key from nobody knows whom.
-const NO_KEY: &str = "the server asks for the whole password, and the connection is not encrypted: \
-    add ssl-mode=VERIFY_IDENTITY (or REQUIRED), or server-public-key-path=FILE with the server's \
-    public key, or allow-public-key-retrieval=true if nobody can be between";
+/// What to do where a password would be encrypted with a key of unknown origin.
+const NO_KEY: &str = "the server asks for the whole password, and the connection is not encrypted. \
+    Add ssl-mode=VERIFY_IDENTITY (or REQUIRED), or server-public-key-path=FILE with the server's \
+    public key, or allow-public-key-retrieval=true if nobody can be in between";
 
-/// Plugins that ask the operating system who the client is, and the client for nothing.
+/// Plugins that identify the client by the operating system, without a message from the client.
 const ASKS_NOTHING: [&[u8]; 2] = [b"unix_socket", b"auth_socket"];
 
-/// What authentication plugins may ask.
+/// What authentication plugins may ask for.
 struct Secrets<'a> {
     password: &'a [u8],
     is_unix_socket: bool,
     is_encrypted: bool,
-    /// Of the plugin at hand: a server that asks for another one sends a new one with it.
+    /// The challenge of the current plugin; a server that switches plugins sends a new one.
     scramble: Vec<u8>,
-    /// What encrypts the password where nothing else does.
+    /// The key that encrypts the password on an unencrypted connection.
     server_key: Option<Vec<u8>>,
     /// The server may be asked for that key.
     asks_for_key: bool,
 }
 
 impl Secrets<'_> {
-    /// Nobody on the way can read what is sent.
+    /// Nobody in between can read what is sent.
     fn is_private(&self) -> bool {
         self.is_unix_socket || self.is_encrypted
     }
@@ -97,31 +97,32 @@ impl Exchange {
         if ASKS_NOTHING.contains(&plugin.as_bytes()) {
             return Ok(Exchange::AsksNothing);
         }
-        // Whoever answers in a server's place can ask for these, too.
+        // Somebody who answers in the server's place can ask for these, too.
         let instead = match plugin {
             AuthPlugin::MysqlOldPassword => {
-                Some("give the user another plugin, as caching_sha2_password")
+                Some("Give the user another plugin, such as caching_sha2_password")
             }
             AuthPlugin::MysqlClearPassword if !secrets.is_private() => {
-                Some("add ssl-mode=VERIFY_IDENTITY (or REQUIRED)")
+                Some("Add ssl-mode=VERIFY_IDENTITY (or REQUIRED)")
             }
             _ => None,
         };
         let name = String::from_utf8_lossy(plugin.as_bytes());
         if let Some(instead) = instead {
-            let reason = format!("{name} would show the password to whoever listens: {instead}");
+            let reason =
+                format!("{name} would show the password to anybody who listens. {instead}");
             return Err(refused(login, reason));
         }
         plugin.init().map(Exchange::Known).map_err(|_| {
             let reason = format!(
-                "the server wants the plugin {name}, which rqps does not have: give the user \
-                 another one, as caching_sha2_password"
+                "the server asks for the plugin {name}, which rqps does not have. Give the user \
+                 another one, such as caching_sha2_password"
             );
             refused(login, reason)
         })
     }
 
-    /// The answer to a challenge; none if there is nothing to say.
+    /// The answer to a challenge; none if none is needed.
     fn answer(
         &mut self,
         challenge: &[u8],
@@ -132,7 +133,7 @@ impl Exchange {
             Exchange::AsksNothing => Ok(Some(Vec::new())),
             Exchange::Known(plugin) => match plugin.run(secrets, challenge) {
                 Ok(Response::Next { packet } | Response::Last { packet }) => {
-                    // Whoever is between can answer with a key of his own, and read the password.
+                    // Somebody in between can answer with another key, and read the password.
                     let asks_for_key = matches!(
                         (plugin, packet.as_deref()),
                         (AuthProc::CachingSha2Password(_), Some([2]))
@@ -149,13 +150,13 @@ impl Exchange {
     }
 }
 
-/// Logs in, encrypted where the address asks for it; answers the capabilities that both sides have,
-/// too.
+/// Logs in, encrypted where the address asks for it; also returns the capabilities that both ends
+/// have.
 pub(super) fn log_in(login: &Login) -> Result<(Socket, CapabilityFlags), Error> {
     let Address::Tls { host, tls, .. } = &login.address else { return attempt(login, None) };
     match attempt(login, Some((host, tls))) {
         Err(first @ Error::Tls { .. }) if tls.need != Need::Always => {
-            // The first refusal is the one to tell: it is of the way that is meant.
+            // The first refusal is reported: it is that of the preferred way.
             let (mut socket, capabilities) = attempt(login, None).map_err(|other| match other {
                 Error::Interrupted(_) => other,
                 _ => first,
@@ -227,7 +228,7 @@ fn attempt(
         MAX_PAYLOAD,
     );
     if let Some((host, tls)) = tls {
-        // The server goes by the character set of the request, so it has to be the response's.
+        // The server uses the character set of the TLS request, so it must be that of the response.
         let request = SslRequest::new(response.capabilities(), MAX_PAYLOAD, response.collation());
         send(&mut socket, &mut sequence, &request)?;
         socket = socket.encrypt(host, tls)?;
@@ -238,8 +239,8 @@ fn attempt(
     Ok((socket, capabilities))
 }
 
-/// Whether a greeting tells a length of its salt that `mysql_common` can reckon with: it takes that
-/// of 128 bytes and more for a negative number, and servers send 21.
+/// Whether the length of the salt in a greeting is one that `mysql_common` can handle: it reads 128
+/// and more as a negative number, and servers send 21.
 fn is_readable(greeting: &[u8]) -> bool {
     /// Between the server's version and the length: number, salt, capabilities and the like.
     const BEFORE: usize = 20;
@@ -254,7 +255,7 @@ fn send(socket: &mut Socket, sequence: &mut u8, payload: &impl MySerialize) -> R
     send_payload(socket, sequence, &mut message)
 }
 
-/// Answers what the server asks until it lets us in.
+/// Answers the server's requests until the login succeeds.
 fn finish(
     socket: &mut Socket,
     login: &Login,
@@ -269,7 +270,7 @@ fn finish(
         let answer = match payload.split_first() {
             Some((0x00, _)) => return Ok(()),
             Some((0xff, _)) => return Err(refused(login, server_error(&payload).to_string())),
-            // The server wants another plugin.
+            // The server switches to another plugin.
             Some((0xfe, request)) if !request.is_empty() => {
                 let name_end = request.iter().position(|byte| *byte == 0).unwrap_or(request.len());
                 let plugin = AuthPlugin::from_bytes(&request[..name_end]);

@@ -1,4 +1,4 @@
-//! Loading rows: as a file that the server asks for, or as large inserts where it may not ask.
+//! Loading rows: as a file that the server asks for, or as large inserts where it does not.
 
 use crate::error::Error;
 use crate::{Connection, scalar};
@@ -6,17 +6,16 @@ use crate::{Connection, scalar};
 use super::packet::{HEAD, send_payload};
 use super::{COM_QUERY, ERROR, LOCAL_INFILE, Mysql, server_error, unexpected};
 
-/// Bytes of rows in one packet of a file: less than a server takes whose longest packet is of 64
-/// KiB.
+/// Bytes of rows in one packet of a file, for servers whose longest packet is 64 KiB.
 const CHUNK: usize = 60 << 10;
-/// No insert is longer, even where the server takes it: sysbench's are half as long.
+/// No insert is longer, even where the server allows it: sysbench's are half as long.
 const LONGEST_INSERT: usize = 1 << 20;
 
 /// How rows reach the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Loading {
     File,
-    /// Inserts of at most so many bytes.
+    /// Inserts of at most this number of bytes.
     Inserts(usize),
 }
 
@@ -43,7 +42,7 @@ impl Mysql {
             Loading::File
         } else {
             let most = number(scalar(self, "select @@max_allowed_packet")?);
-            // The server takes no packet as long as the most, and the command takes a byte of it.
+            // A packet must be shorter than the limit, and the command takes a byte of it.
             let most = most.map_or(LONGEST_INSERT, |most| most.saturating_sub(2));
             Loading::Inserts(most.min(LONGEST_INSERT))
         };
@@ -53,7 +52,7 @@ impl Mysql {
 
     fn load_as_file(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
         let columns = columns.join(", ");
-        // As bytes, so that the server need not look for characters of several bytes in it.
+        // As bytes, so that the server need not parse multi-byte characters.
         let sql = format!(
             "load data local infile 'rows' into table {table} character set binary ({columns})"
         );
@@ -89,7 +88,7 @@ impl Mysql {
         let mut rows = 0;
         let text = str::from_utf8(lines).map_err(|error| Error::Protocol(error.to_string()))?;
         for line in text.lines() {
-            // What the fields get around them.
+            // The bytes around the fields.
             let length = line.len() + 2 * columns.len() + 4;
             if sql.len() > head.len() && sql.len() + length > longest {
                 rows += self.run(&sql)?;

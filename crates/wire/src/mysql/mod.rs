@@ -33,10 +33,10 @@ const ERROR: u8 = 0xff;
 /// More results follow this one.
 const MORE_RESULTS: u16 = 0x0008;
 /// A payload that begins with 0xfe ends a result only if it is shorter than this; otherwise it is a
-/// row whose first field is long.
+/// row with a long first field.
 const LONGEST_END: usize = 0xff_ffff;
 
-/// Reads `mysql://` and `mariadb://` URLs; what they leave open is taken from `~/.my.cnf` and the
+/// Reads `mysql://` and `mariadb://` URLs; what they omit is taken from `~/.my.cnf` and the
 /// environment.
 pub fn login(url: &str) -> Result<Login, Error> {
     parameters::login(url, &Environment::of_process())
@@ -44,29 +44,29 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Mysql {
     socket: Socket,
-    /// The number of the next packet in the exchange at hand.
+    /// The number of the next packet in the current exchange.
     sequence: u8,
-    /// Results end with an OK packet, and nothing stands between columns and rows.
+    /// Results end with an OK packet, and nothing is between columns and rows.
     deprecate_eof: bool,
-    /// Reused for every message sent; begins with room for a packet's head.
+    /// Reused for every message sent; begins with room for a packet's header.
     out: Vec<u8>,
     /// For payloads of more than one packet.
     long: Vec<u8>,
     statements: Vec<Prepared>,
-    /// How rows are loaded; none until the server was asked.
+    /// How rows are loaded; none until it was determined.
     loading: Option<Loading>,
 }
 
 struct Prepared {
     types: Vec<Type>,
-    /// What every execution begins with, behind room for a packet's head: command, statement, no
-    /// cursor, one iteration, no value is NULL, types as the server has been told.
+    /// The beginning of every execution, after room for a packet's header: command, statement, no
+    /// cursor, one iteration, no value is NULL, types as sent before.
     execute_head: Vec<u8>,
-    /// The server has been told the types; it keeps them.
+    /// The types have been sent; the server keeps them.
     bound: bool,
 }
 
-/// How a result begins.
+/// The beginning of a result.
 enum Head {
     /// It has no rows.
     Done {
@@ -112,8 +112,8 @@ impl Mysql {
         send_payload(&mut self.socket, &mut self.sequence, &mut self.out)
     }
 
-    /// Receives all results of a command and answers the rows returned or changed. Nothing is
-    /// decoded.
+    /// Receives all results of a command and returns the number of rows returned or changed.
+    /// Nothing is decoded.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
         receive_packet(&mut self.socket)?;
@@ -126,7 +126,7 @@ impl Mysql {
         }
     }
 
-    /// The same for an answer of any kind, whether it has been received yet or not.
+    /// The same for a result of any kind, received or not.
     fn drain_any(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         loop {
@@ -152,7 +152,7 @@ impl Mysql {
         }
     }
 
-    /// How a result begins. What describes its columns is behind it then.
+    /// The beginning of a result. The descriptions of its columns follow.
     fn head(&mut self) -> Result<Head, Error> {
         let head = self.payload()?;
         match head {
@@ -173,7 +173,7 @@ impl Mysql {
     /// Drops the descriptions of columns or parameters.
     fn skip_columns(&mut self, columns: u64) -> Result<(), Error> {
         for _ in 0..descriptions(columns, self.deprecate_eof) {
-            // A server that gives up says so in place of a description, too.
+            // A server that gives up may send an error in place of a description.
             let description = self.payload()?;
             if description.first() == Some(&ERROR) {
                 return Err(server_error(description));
@@ -182,7 +182,7 @@ impl Mysql {
         Ok(())
     }
 
-    /// The next payload, whole.
+    /// The next complete payload.
     fn payload(&mut self) -> Result<&[u8], Error> {
         next_payload(&mut self.socket, &mut self.sequence, &mut self.long)
     }
@@ -240,7 +240,7 @@ impl Connection for Mysql {
         self.skip_columns(u64::from(columns))?;
         if usize::from(wanted) != parameters.len() {
             let given = parameters.len();
-            return Err(Error::Protocol(format!("{wanted} parameters, and {given} are declared")));
+            return Err(Error::Protocol(format!("{wanted} parameters, but {given} are declared")));
         }
         let mut execute_head = vec![0, 0, 0, 0, COM_STMT_EXECUTE];
         execute_head.extend_from_slice(&id.to_le_bytes());
@@ -304,12 +304,12 @@ impl Connection for Mysql {
 impl Drop for Mysql {
     fn drop(&mut self) {
         self.begin(COM_QUIT);
-        // A server that is gone does not need the farewell.
+        // A server that has ended does not need the quit message.
         let _ = self.send();
     }
 }
 
-/// The answer to a query that has been received whole, a single result with rows: how many, and its
+/// A result that has been received completely, a single one with rows: the number of rows and its
 /// length. None if it is anything else.
 #[inline(always)]
 fn usual_answer(received: &[u8], deprecate_eof: bool) -> Option<(u64, usize)> {
@@ -324,7 +324,7 @@ fn usual_answer(received: &[u8], deprecate_eof: bool) -> Option<(u64, usize)> {
     let (rows, rest) = skip_packets_below(rest, END);
     let ([END, end @ ..], rest) = split_payload(rest)? else { return None };
     let status = match (end, deprecate_eof) {
-        // No rows were changed, and there is no last id.
+        // No changed rows and no last id.
         ([0, 0, low, high, ..], true) | ([_, _, low, high], false) => {
             u16::from_le_bytes([*low, *high])
         }
@@ -333,7 +333,7 @@ fn usual_answer(received: &[u8], deprecate_eof: bool) -> Option<(u64, usize)> {
     (status & MORE_RESULTS == 0).then_some((rows, received.len() - rest.len()))
 }
 
-/// Tells the server the types with this execution.
+/// Sends the types to the server with this execution.
 #[cold]
 fn bind(out: &mut Vec<u8>, types: &[Type]) {
     if let Some(flag) = out.last_mut() {
@@ -342,8 +342,8 @@ fn bind(out: &mut Vec<u8>, types: &[Type]) {
     out.extend(types.iter().flat_map(|declared| [type_code(*declared), 0]));
 }
 
-/// Packets that describe so many columns or parameters, with the one that ends them where there is
-/// one.
+/// The number of packets that describe columns or parameters, with the one that ends them where
+/// there is one.
 fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
     columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
@@ -357,7 +357,7 @@ fn type_code(parameter: Type) -> u8 {
     }
 }
 
-/// The status flags behind the rows, unless this payload is one of them.
+/// The status flags after the rows, unless this payload is a row.
 fn end_of_rows(payload: &[u8], deprecate_eof: bool) -> Result<Option<u16>, Error> {
     match payload {
         [END, rest @ ..] if payload.len() < LONGEST_END => {
@@ -378,7 +378,7 @@ fn status_flags(bytes: &[u8]) -> Result<u16, Error> {
     }
 }
 
-/// The status flags of what ends a result, after its first byte: an OK packet has two numbers
+/// The status flags at the end of a result, after its first byte: an OK packet has two numbers
 /// before them, an EOF packet the number of warnings.
 #[inline]
 fn end_status(bytes: &[u8], deprecate_eof: bool) -> Result<u16, Error> {
@@ -408,7 +408,7 @@ fn text_row(mut bytes: &[u8], columns: u64) -> Result<Row, Error> {
     Ok(row)
 }
 
-/// An ERR packet: code, SQLSTATE behind a `#`, message.
+/// An ERR packet: code, SQLSTATE after a `#`, message.
 #[cold]
 fn server_error(payload: &[u8]) -> Error {
     let [_, low, high, rest @ ..] = payload else {
@@ -423,8 +423,8 @@ fn server_error(payload: &[u8]) -> Error {
         // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
         // was chosen as a victim.
         1213 | 1205 | 1020 => Class::Retry,
-        // The server ends, or has ended the session: killed (MariaDB's number, and MySQL's), or
-        // idle.
+        // The server is ending, or has ended the session: killed (the numbers of MariaDB and
+        // MySQL), or idle.
         1053 | 1927 | 3169 | 4031 => Class::Gone,
         _ => Class::Stop,
     };

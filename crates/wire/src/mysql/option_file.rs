@@ -1,4 +1,4 @@
-//! Option files: the group `[client]`, as all of MySQL's and MariaDB's programs read it.
+//! Option files: the group `[client]`, as the programs of MySQL and MariaDB read it.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -25,10 +25,10 @@ pub(super) fn client(file: &Path) -> Result<Vec<ClientOption>, String> {
 
 fn read(file: &Path, depth: usize, options: &mut Vec<ClientOption>) -> Result<(), String> {
     let shown = file.display();
-    // Others could name another server there, or take the encryption away.
+    // Other users could name another server there, or turn off the encryption.
     let is_open = file.metadata().is_ok_and(|found| found.mode() & 0o002 != 0);
     if is_open {
-        return Err(format!("everybody may write to '{shown}': chmod 600 '{shown}'"));
+        return Err(format!("everybody may write to '{shown}'. Run chmod 600 '{shown}'"));
     }
     let text = read_text(file)?;
     for (number, line) in group(&text, "client").unwrap_or_default() {
@@ -48,14 +48,14 @@ fn read(file: &Path, depth: usize, options: &mut Vec<ClientOption>) -> Result<()
     let included = text.lines().filter_map(|line| line.trim().strip_prefix("!include "));
     for other in included {
         if depth == 0 {
-            return Err(format!("'{shown}' includes more files than {DEEPEST} in a chain"));
+            return Err(format!("'{shown}' includes files in a chain of more than {DEEPEST}"));
         }
         read(Path::new(other.trim()), depth - 1, options)?;
     }
     Ok(())
 }
 
-/// A value without the comment behind it, its quotes and its escapes.
+/// A value without its trailing comment, its quotes and its escapes.
 fn unquoted(value: &str) -> String {
     let value = value.trim();
     let quote = value.chars().next().filter(|c| matches!(c, '"' | '\''));
@@ -75,7 +75,7 @@ fn unquoted(value: &str) -> String {
             Some('b') => plain.push('\u{8}'),
             Some('s') => plain.push(' '),
             Some(c @ ('\\' | '"' | '\'')) => plain.push(c),
-            // No escape at all.
+            // Not an escape.
             Some(c) => plain.extend(['\\', c]),
         }
     }

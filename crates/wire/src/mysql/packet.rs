@@ -8,7 +8,7 @@ pub(super) const HEAD: usize = 4;
 /// A packet of this length is followed by more of the same payload.
 const FULL: usize = 0xff_ffff;
 
-/// The next payload. One of more than a packet is put together in `long`.
+/// The next payload. One of several packets is assembled in `long`.
 pub(super) fn next_payload<'a>(
     socket: &'a mut Socket,
     sequence: &mut u8,
@@ -28,7 +28,7 @@ pub(super) fn next_payload<'a>(
     Ok(&packet[HEAD..])
 }
 
-/// Receives the next packet, and answers its length.
+/// Receives the next packet and returns its length.
 #[inline(always)]
 pub(super) fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
@@ -37,20 +37,20 @@ pub(super) fn receive_packet(socket: &mut Socket) -> Result<usize, Error> {
     Ok(length)
 }
 
-/// Skips the packets at the begin whose payloads begin with less than `end`; answers how many, and
-/// what is behind them.
+/// Skips the leading packets whose payloads begin with less than `end`; returns their number, and
+/// what follows them.
 #[inline(always)]
 pub(super) fn skip_packets_below(packets: &[u8], end: u8) -> (u64, &[u8]) {
     skip_run(packets, |packets| match packets {
         [_, _, _, _, first, ..] if *first < end => {
-            // One without a payload has nothing to begin with.
+            // An empty payload has no first byte.
             told_length(packets).filter(|length| (HEAD + 1..HEAD + FULL).contains(length))
         }
         _ => None,
     })
 }
 
-/// A payload that has been received whole, and what comes behind it. None if it is part of a longer
+/// A payload that has been received completely, and what follows it. None if it is part of a longer
 /// one.
 #[inline(always)]
 pub(super) fn split_payload(received: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -59,7 +59,7 @@ pub(super) fn split_payload(received: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&packet[HEAD..], rest))
 }
 
-/// Bytes of the packet that begins here, if its head has been received.
+/// Bytes of the packet that begins here, if its header has been received.
 #[inline(always)]
 fn told_length(received: &[u8]) -> Option<usize> {
     let head = u32::from_le_bytes(*received.first_chunk::<HEAD>()?);
@@ -67,7 +67,7 @@ fn told_length(received: &[u8]) -> Option<usize> {
     Some(HEAD + (head & 0xff_ffff) as usize)
 }
 
-/// Puts the next payload together, however many packets it came in.
+/// Assembles the next payload from any number of packets.
 pub(super) fn whole_payload(
     socket: &mut Socket,
     sequence: &mut u8,
@@ -90,8 +90,8 @@ pub(super) fn whole_payload(
     }
 }
 
-/// Sends a payload that was written behind room for a head, in as many packets as it takes.
-/// `sequence` is the number of the first packet, and after it of the one that comes next.
+/// Sends a payload that was written after room for a header, in as many packets as it needs.
+/// `sequence` is the number of the first packet, and becomes that of the next one.
 #[inline]
 pub(super) fn send_payload(
     socket: &mut Socket,
@@ -125,7 +125,7 @@ fn write_head(head: &mut [u8], length: usize, sequence: u8) {
     head[3] = sequence;
 }
 
-/// Reads a length-encoded integer; answers it and what follows.
+/// Reads a length-encoded integer; returns it and what follows.
 #[inline(always)]
 pub(super) fn length_encoded(bytes: &[u8]) -> Result<(u64, &[u8]), Error> {
     match bytes {

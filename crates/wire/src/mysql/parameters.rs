@@ -1,5 +1,5 @@
-//! What a URL, option files and the environment say of a connection, as clients of MySQL and
-//! MariaDB have it.
+//! Parameters of a connection from a URL, option files and the environment, with the rules of the
+//! clients of MySQL and MariaDB.
 
 use std::path::{Path, PathBuf};
 
@@ -17,9 +17,8 @@ use super::option_file;
 
 const PORT: &str = "3306";
 
-const ONE_FILE: &str = "name one file";
-const NO_CIPHERS: &str = "rqps takes the ciphers that rustls has for good. Leave it out";
-const NOT_COMPRESSED: &str = "what is measured is not compressed. Leave it out";
+const NO_CIPHERS: &str = "rqps uses the ciphers that rustls allows. Remove it";
+const NOT_COMPRESSED: &str = "rqps measures without compression. Remove it";
 
 const TABLE: &[Parameter] = &[
     only("allow-public-key-retrieval", Means::Honoured),
@@ -27,19 +26,19 @@ const TABLE: &[Parameter] = &[
     only("compression-algorithms", Means::Only(&["uncompressed"], NOT_COMPRESSED)),
     only("connect-timeout", Means::Honoured),
     only("database", Means::Honoured),
-    // The server says which plugin a user has.
+    // The server decides which plugin a user has.
     only("default-auth", Means::Ignored),
     only("default-character-set", Means::Ignored),
     only("defaults-file", Means::Honoured),
     only(
         "defaults-group-suffix",
-        Means::Refused("only the group [client] is read. Write there what is meant"),
+        Means::Refused("rqps reads the group [client] only. Put the options there"),
     ),
-    // Over TLS and Unix sockets it is in any case, and never else.
+    // Always on over TLS and Unix sockets, and never elsewhere.
     only("enable-cleartext-plugin", Means::Ignored),
     only("get-server-public-key", Means::Honoured),
     said("host", "MYSQL_HOST", Means::Honoured),
-    only("init-command", Means::Refused("sessions are to be alike. Set it on the server")),
+    only("init-command", Means::Refused("all sessions must be alike. Set it on the server")),
     said("password", "MYSQL_PWD", Means::Honoured),
     only("plugin-dir", Means::Ignored),
     said("port", "MYSQL_TCP_PORT", Means::Honoured),
@@ -53,7 +52,7 @@ const TABLE: &[Parameter] = &[
     only("ssl-cipher", Means::Refused(NO_CIPHERS)),
     only("ssl-crl", Means::Honoured),
     only("ssl-crlpath", Means::Refused("name one file with ssl-crl")),
-    only("ssl-fips-mode", Means::Only(&["OFF"], "rqps has no cryptography that is certified")),
+    only("ssl-fips-mode", Means::Only(&["OFF"], "rqps has no certified cryptography. Remove it")),
     only("ssl-key", Means::Honoured),
     only("ssl-mode", Means::Honoured),
     only("ssl-verify-server-cert", Means::Honoured),
@@ -62,7 +61,7 @@ const TABLE: &[Parameter] = &[
     said("user", "MYSQL_USER", Means::Honoured),
 ];
 
-/// Names that other clients have for the same.
+/// Names of other clients for the same.
 const SYNONYMS: &[(&str, &str)] = &[
     ("useSSL", "ssl-mode=REQUIRED, or DISABLED"),
     ("requireSSL", "ssl-mode=REQUIRED"),
@@ -100,18 +99,19 @@ pub(super) fn login(url: &str, environment: &Environment) -> Result<Login, Error
 fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
     let settings = gather(parts, environment)?;
     let user = settings.get("user").or_else(|| environment.user());
-    let user = user.ok_or("it names no user: mysql://USER@HOST/DATABASE")?.to_string();
+    let user = user.ok_or("it names no user. Write mysql://USER@HOST/DATABASE")?.to_string();
     let port = settings.get("port").unwrap_or(PORT);
     if !is_port(port) {
         return Err("its port is not a number from 1 to 65535".to_string());
     }
-    let number = port.parse().map_err(|_| "its port is no number".to_string())?;
+    let number = port.parse().map_err(|_| "its port is not a number".to_string())?;
     let address = match socket(&settings)? {
         Some(path) => Address::Unix { path },
         None => {
             let host = settings.get("host").unwrap_or("localhost").to_string();
             if host.contains(',') {
-                return Err("one server is measured: name one host".to_string());
+                return Err("it names several hosts, but rqps measures one server. Name one host"
+                    .to_string());
             }
             match tls(&settings)? {
                 Some(tls) => Address::Tls { host, port: number, tls },
@@ -131,7 +131,7 @@ fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
     })
 }
 
-/// What is said anywhere: URL, option files, environment.
+/// All given values: URL, option files, environment.
 fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     let mut settings = Settings::new(TABLE, SYNONYMS);
     let own = [
@@ -151,9 +151,9 @@ fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     }
     let named = settings.get("defaults-file").map(PathBuf::from);
     if let Some(file) = named.or_else(|| environment.home_file(".my.cnf")) {
-        // Of what is said twice the last counts.
+        // Of two values the last counts.
         for option in option_file::client(&file)?.iter().rev() {
-            // Clients have many more options, which say nothing of connections.
+            // Clients have many more options, which do not concern connections.
             if settings.is_known(&option.name) {
                 let said = format!("{}: {}", option.at, option.name);
                 settings.fill(&option.name, &option.value, &said)?;
@@ -164,8 +164,8 @@ fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// The Unix socket, if that is how this host is reached: where one is named and the host is this
-/// one. A port in the URL means TCP.
+/// The Unix socket, if the host is reached through one: where one is named and the host is this
+/// machine. A port in the URL means TCP.
 fn socket(settings: &Settings) -> Result<Option<PathBuf>, String> {
     let host = settings.get("host");
     if let Some(path) = host.filter(|host| host.starts_with('/')) {
@@ -175,7 +175,7 @@ fn socket(settings: &Settings) -> Result<Option<PathBuf>, String> {
         [("tcp", Some(false)), ("socket", Some(true)), ("pipe", None), ("memory", None)];
     let protocol = settings.choice("protocol", &protocols)?;
     if protocol == Some(None) {
-        return Err("protocol is tcp or socket on this operating system".to_string());
+        return Err("protocol must be tcp or socket on this operating system".to_string());
     }
     let path = settings.get("socket").filter(|path| Path::new(path).is_absolute());
     let is_meant = settings.is_of_url("socket")
@@ -205,7 +205,7 @@ fn terms(settings: &Settings) -> Result<Terms, String> {
     Ok(Terms { limit, server_key, ..Terms::default() })
 }
 
-/// What `ssl-mode` and MariaDB's older options come to; none where nothing is to be encrypted.
+/// The meaning of `ssl-mode` and MariaDB's older options; none without encryption.
 fn tls(settings: &Settings) -> Result<Option<Tls>, String> {
     let modes = [
         ("DISABLED", None),
@@ -221,14 +221,14 @@ fn tls(settings: &Settings) -> Result<Option<Tls>, String> {
         (Some(mode), _) => mode,
         (None, Some(false)) => None,
         (None, _) if is_verified => Some((Need::Always, Check::Host)),
-        // Who names authorities wants them to be asked.
+        // Naming authorities implies that they are checked.
         (None, _) if authorities.is_some() => Some((Need::Always, Check::Authority)),
         (None, Some(true)) => Some((Need::Always, Check::Nothing)),
         (None, None) => Some((Need::IfThere, Check::Nothing)),
     };
     if settings.is_of_url("ssl-ca") && !matches!(mode, Some((Need::Always, _))) {
         return Err(
-            "ssl-ca is of no use unless ssl-mode is REQUIRED, VERIFY_CA or VERIFY_IDENTITY"
+            "ssl-ca has no effect unless ssl-mode is REQUIRED, VERIFY_CA or VERIFY_IDENTITY"
                 .to_string(),
         );
     }
@@ -243,7 +243,7 @@ fn tls(settings: &Settings) -> Result<Option<Tls>, String> {
         Some(file) => Authorities::File(file.into()),
         None if check == Check::Nothing => Authorities::System,
         None => {
-            return Err("whom to trust is not said: add ssl-ca=FILE with the authority's \
+            return Err("no trusted authority is named. Add ssl-ca=FILE with the authority's \
                         certificate, or ssl-ca=system"
                 .to_string());
         }
@@ -253,8 +253,12 @@ fn tls(settings: &Settings) -> Result<Option<Tls>, String> {
         (Some(certificate), Some(key)) => {
             Some(Identity { certificate: certificate.into(), key: key.into() })
         }
-        (Some(_), None) => return Err(format!("ssl-cert has no ssl-key: {ONE_FILE} with it")),
-        (None, Some(_)) => return Err(format!("ssl-key has no ssl-cert: {ONE_FILE} with it")),
+        (Some(_), None) => {
+            return Err("ssl-cert has no ssl-key. Name the file of the key".to_string());
+        }
+        (None, Some(_)) => {
+            return Err("ssl-key has no ssl-cert. Name the file of the certificate".to_string());
+        }
     };
     Ok(Some(Tls {
         need,
@@ -275,7 +279,7 @@ fn versions(list: Option<&str>) -> Result<(Version, Version), String> {
         (true, true) => Ok((Version::V12, Version::V13)),
         (true, false) => Ok((Version::V12, Version::V12)),
         (false, true) => Ok((Version::V13, Version::V13)),
-        (false, false) => Err("tls-version has none that rqps has: TLSv1.2 or TLSv1.3".to_string()),
+        (false, false) => Err("tls-version has none that rqps has (TLSv1.2, TLSv1.3)".to_string()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The table of the parameters of MySQL's and MariaDB's clients: what each comes to.
+//! The table of the parameters of MySQL's and MariaDB's clients, with the meaning of each.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -44,7 +44,7 @@ fn a_server_is_named_in_every_way() {
     ] {
         assert_eq!(alone(url).address.to_string(), expected, "{url}");
     }
-    // Who names no database means none.
+    // A login without a database has none.
     assert_eq!(alone("mysql://lim:pw@host").database, "");
     assert_eq!(alone("mysql://lim:pw@host/b").database, "b");
 }
@@ -60,23 +60,23 @@ fn what_clients_have_is_honoured_or_refused_with_its_name_and_what_to_do() {
         assert_eq!(alone(&format!("mysql://a@h/b?{harmless}")), alone("mysql://a@h/b"));
     }
     for (query, why) in [
-        ("useSSL=true", "parameter 'useSSL' is not known: here it is ssl-mode=REQUIRED"),
-        ("sslMode=REQUIRED", "here it is ssl-mode"),
-        ("allowPublicKeyRetrieval=true", "here it is allow-public-key-retrieval"),
-        ("tls=skip-verify", "here it is ssl-mode"),
-        ("ssl-mode=maybe", "there is no ssl-mode 'maybe', but DISABLED, PREFERRED"),
-        ("ssl-mode=VERIFY_CA", "add ssl-ca=FILE"),
-        ("ssl-ca=/ca.pem&ssl-mode=DISABLED", "ssl-ca is of no use unless"),
+        ("useSSL=true", "unknown parameter 'useSSL': use ssl-mode=REQUIRED"),
+        ("sslMode=REQUIRED", "use ssl-mode"),
+        ("allowPublicKeyRetrieval=true", "use allow-public-key-retrieval"),
+        ("tls=skip-verify", "use ssl-mode"),
+        ("ssl-mode=maybe", "unknown ssl-mode 'maybe' (there are: DISABLED, PREFERRED"),
+        ("ssl-mode=VERIFY_CA", "Add ssl-ca=FILE"),
+        ("ssl-ca=/ca.pem&ssl-mode=DISABLED", "ssl-ca has no effect unless"),
         ("ssl-cert=/c.pem", "ssl-cert has no ssl-key"),
         ("ssl-cipher=x", "ssl-cipher cannot be honoured"),
         ("ssl-capath=/x", "name one file with ssl-ca"),
-        ("compress=1", "what is measured is not compressed"),
+        ("compress=1", "rqps measures without compression"),
         ("tls-version=TLSv1.1", "tls-version has none"),
         ("connect-timeout=soon", "connect-timeout is not a number"),
-        ("protocol=pipe", "protocol is tcp or socket"),
-        ("host=a,b", "name one host"),
-        ("get-server-public-key=maybe", "there is no get-server-public-key 'maybe'"),
-        ("frob=1", "parameter 'frob' is not known (there are: "),
+        ("protocol=pipe", "protocol must be tcp or socket"),
+        ("host=a,b", "Name one host"),
+        ("get-server-public-key=maybe", "unknown get-server-public-key 'maybe'"),
+        ("frob=1", "unknown parameter 'frob' (there are: "),
     ] {
         let error = with(&format!("mysql://ann:hush@h/b?{query}"), &[]).unwrap_err();
         assert!(error.contains(why), "{query}: {error}");
@@ -139,7 +139,7 @@ fn option_files_and_the_environment_fill_what_the_url_leaves_open() {
     assert_eq!((login.user.as_str(), login.password.as_deref()), ("eve", Some("pw")));
     assert_eq!(login.address.to_string(), "h:8");
     assert_eq!(tls(&login).unwrap().need, Need::Always);
-    // This host is reached by its socket, as clients have it, unless a port is named.
+    // As with other clients, this host is reached by its socket unless a port is named.
     for (url, expected) in [
         ("mysql://a@localhost/b", "/run/my.sock"),
         ("mysql://a@localhost:3306/b", "localhost:3306"),

@@ -1,11 +1,11 @@
-//! Files that libpq reads: passwords and services; and the options that a session begins with.
+//! Files that libpq reads: passwords and services; and the options of a session.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
 use crate::parameters::{Environment, Settings, group, read_text};
 
-/// Fills in what the service says that is named, if one is.
+/// Fills in the parameters of the named service, if there is one.
 pub(super) fn service(settings: &mut Settings, environment: &Environment) -> Result<(), String> {
     let named = settings.get("service").or_else(|| environment.get("PGSERVICE"));
     let Some(name) = named.map(str::to_string) else { return Ok(()) };
@@ -18,11 +18,11 @@ pub(super) fn service(settings: &mut Settings, environment: &Environment) -> Res
         let Some(lines) = group(&text, &name) else { continue };
         for (number, line) in lines {
             let at = format!("'{}', line {number}", file.display());
-            let (key, value) = line.split_once('=').ok_or_else(|| {
-                format!("{at} has no = in it, and other services (LDAP) are not asked")
-            })?;
+            let (key, value) = line
+                .split_once('=')
+                .ok_or_else(|| format!("{at} has no =: rqps does not ask LDAP services"))?;
             if matches!(key.trim(), "service" | "servicefile") {
-                return Err(format!("{at}: a service names no other service"));
+                return Err(format!("{at}: a service cannot name another service"));
             }
             settings.fill(key.trim(), value.trim(), &format!("{at}: {}", key.trim()))?;
         }
@@ -33,7 +33,8 @@ pub(super) fn service(settings: &mut Settings, environment: &Environment) -> Res
     ))
 }
 
-/// The password for host, port, database and user in the first line of the password file that fits.
+/// The password for host, port, database and user: from the first matching line of the password
+/// file.
 pub(super) fn password_of_file(
     settings: &Settings,
     environment: &Environment,
@@ -41,13 +42,13 @@ pub(super) fn password_of_file(
 ) -> Result<Option<String>, String> {
     let named = settings.get("passfile").map(PathBuf::from);
     let Some(file) = named.or_else(|| environment.home_file(".pgpass")) else { return Ok(None) };
-    // As libpq has it, one that is not there has no password.
+    // As in libpq, a missing file has no password.
     let Ok(found) = file.metadata() else { return Ok(None) };
     if found.mode() & 0o077 != 0 {
         let file = file.display();
-        return Err(format!("others may read the passwords in '{file}': chmod 600 '{file}'"));
+        return Err(format!("others may read the passwords in '{file}'. Run chmod 600 '{file}'"));
     }
-    // Sockets in the usual places are this host's.
+    // Sockets in the usual places belong to this host.
     let host = match host {
         "/var/run/postgresql" | "/tmp" => "localhost",
         host => host,
@@ -67,11 +68,11 @@ pub(super) fn password_of_file(
 
 struct Field {
     text: String,
-    /// A star behind a backslash stands for itself.
+    /// A star after a backslash stands for itself.
     is_quoted: bool,
 }
 
-/// Five fields between colons; a backslash takes the meaning from what follows it.
+/// Five fields between colons; a backslash escapes the next character.
 fn fields(line: &str) -> Vec<Field> {
     let empty = || Field { text: String::new(), is_quoted: false };
     let mut fields = vec![empty()];
@@ -94,7 +95,8 @@ fn fields(line: &str) -> Vec<Field> {
 /// Settings that rqps gives a session itself.
 const OWN: [&str; 2] = ["search_path", "client_encoding"];
 
-/// The settings in `-c name=value` and `--name=value`; spaces in a value are behind backslashes.
+/// The settings in `-c name=value` and `--name=value`; spaces in a value are escaped by
+/// backslashes.
 pub(super) fn session_settings(options: &str) -> Result<Vec<(String, String)>, String> {
     let mut settings = Vec::new();
     let mut words = words(options).into_iter();
@@ -103,16 +105,17 @@ pub(super) fn session_settings(options: &str) -> Result<Vec<(String, String)>, S
             (Some(""), _) => words.next().unwrap_or_default(),
             (Some(setting), _) | (_, Some(setting)) => setting.to_string(),
             (None, None) => {
-                return Err("options has more than settings (-c name=value): leave the rest out"
-                    .to_string());
+                return Err(
+                    "options has more than settings (-c name=value). Remove the rest".to_string()
+                );
             }
         };
         let (name, value) = setting
             .split_once('=')
-            .ok_or("options has a -c without a setting: write -c name=value")?;
+            .ok_or("options has a -c without a setting. Write -c name=value")?;
         let name = name.replace('-', "_").to_lowercase();
         if OWN.contains(&name.as_str()) {
-            return Err(format!("options sets {name}, which rqps sets itself: leave it out"));
+            return Err(format!("options sets {name}, which rqps sets itself. Remove it"));
         }
         settings.push((name, value.to_string()));
     }

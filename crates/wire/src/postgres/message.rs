@@ -22,7 +22,7 @@ pub(super) fn next_message(socket: &mut Socket) -> Result<(u8, &[u8]), Error> {
     Ok((message[0], &message[HEAD..]))
 }
 
-/// Receives the next message, and answers its length.
+/// Receives the next message and returns its length.
 fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
     socket.receive(HEAD)?;
     let length = told_length(socket.received()).unwrap_or(HEAD);
@@ -30,16 +30,15 @@ fn receive_message(socket: &mut Socket) -> Result<usize, Error> {
     Ok(length)
 }
 
-/// Bytes of the message that begins here, if its head has been received.
+/// Bytes of the message that begins here, if its header has been received.
 #[inline(always)]
 fn told_length(received: &[u8]) -> Option<usize> {
     let [_, length @ ..] = received.first_chunk::<HEAD>()?;
-    // The type does not count itself; a length that does not even count itself would be no way
-    // forward.
+    // The length does not include the type. A length smaller than itself would allow no progress.
     Some((u32::from_be_bytes(*length) as usize + 1).max(HEAD))
 }
 
-/// Skips the rows at the begin; answers how many, and what is behind them.
+/// Skips the leading rows; returns their number, and what follows them.
 #[inline(always)]
 pub(super) fn skip_rows(messages: &[u8]) -> (u64, &[u8]) {
     skip_run(messages, |messages| match messages {
@@ -48,7 +47,7 @@ pub(super) fn skip_rows(messages: &[u8]) -> (u64, &[u8]) {
     })
 }
 
-/// The type and body of a message that has been received whole, and what comes behind it.
+/// The type and body of a message that has been received completely, and what follows it.
 #[inline(always)]
 pub(super) fn split_message(received: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (message, rest) = received.split_at_checked(told_length(received)?)?;

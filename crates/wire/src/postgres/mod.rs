@@ -18,7 +18,7 @@ use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 
-/// Reads a `postgres://` URL; what it leaves open is taken from where libpq takes it.
+/// Reads a `postgres://` URL; what it omits is taken from the sources that libpq uses.
 pub fn login(url: &str) -> Result<Login, Error> {
     parameters::login(url, &Environment::of_process())
 }
@@ -32,15 +32,15 @@ pub struct Postgres {
 
 struct Prepared {
     types: Vec<Type>,
-    /// Its last execution as it was sent. The next one is written over what comes behind the head.
+    /// Its last execution as sent. The next one overwrites the bytes after the header.
     execution: Vec<u8>,
-    /// How many bytes every Bind of this statement begins with: type, room for the length, unnamed
-    /// portal, statement name, all parameters binary.
+    /// The length of the beginning of every Bind of this statement: type, room for the length,
+    /// unnamed portal, statement name, all parameters binary.
     head: usize,
 }
 
-/// What every execution ends with: results binary, the last of the Bind; Execute without a row
-/// limit, Sync.
+/// The end of every execution: results binary, the last of the Bind; Execute without a row limit,
+/// Sync.
 const TAIL: [u8; BIND_TAIL + 15] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 /// How much of it belongs to the Bind.
 const BIND_TAIL: usize = 4;
@@ -68,8 +68,8 @@ impl Postgres {
             _ => Err(Error::Login {
                 user: login.user.clone(),
                 reason: format!(
-                    "{} only reads (a standby, or default_transaction_read_only), and \
-                     target_session_attrs wants one that writes: name the primary server",
+                    "{} is read-only (a standby, or default_transaction_read_only), but \
+                     target_session_attrs asks for writes. Use the primary server",
                     login.address
                 ),
             }),
@@ -82,8 +82,8 @@ impl Postgres {
         result
     }
 
-    /// Receives up to ReadyForQuery and answers the rows returned or changed. Nothing is decoded:
-    /// rows are counted by their message type.
+    /// Receives up to ReadyForQuery and returns the number of rows returned or changed. Nothing is
+    /// decoded: rows are counted by their message type.
     #[inline]
     fn drain(&mut self) -> Result<u64, Error> {
         self.socket.receive(HEAD)?;
@@ -96,7 +96,7 @@ impl Postgres {
         }
     }
 
-    /// The same for an answer of any kind, whether it has been received yet or not.
+    /// The same for a result of any kind, received or not.
     fn drain_any(&mut self) -> Result<u64, Error> {
         let mut rows = 0;
         let mut error = None;
@@ -106,14 +106,14 @@ impl Postgres {
             self.socket.keep(behind.len());
             let (tag, body) = match next_message(&mut self.socket) {
                 Ok(message) => message,
-                // The last thing said before the end says more than the end.
+                // The last error before the end says more than the end.
                 Err(end) => return Err(error.unwrap_or(end)),
             };
             match tag {
                 b'D' => rows += 1,
-                // A command that returns no rows tells how many it changed.
+                // A command without returned rows reports how many it changed.
                 b'C' if rows == 0 => rows = trailing_number(body),
-                // Completions, notices and parameter changes carry nothing to count.
+                // Completions, notices and parameter changes have nothing to count.
                 b'1' | b'2' | b'3' | b'C' | b'N' | b'S' | b'T' | b'n' | b'I' | b'A' | b't' => {}
                 b'Z' => return error.map_or(Ok(rows), Err),
                 b'E' => error = Some(server_error(body)),
@@ -123,8 +123,8 @@ impl Postgres {
     }
 }
 
-/// An answer to an execution that has been received whole: the rows returned or changed, and its
-/// length. None if anything else is in it.
+/// The result of an execution that has been received completely: the number of rows returned or
+/// changed, and its length. None if it contains anything else.
 #[inline(always)]
 fn usual_answer(received: &[u8]) -> Option<(u64, usize)> {
     let (b'2', _, rest) = split_message(received)? else { return None };
@@ -154,7 +154,7 @@ impl Connection for Postgres {
         loop {
             let message = match next_decoded(&mut self.socket) {
                 Ok(message) => message,
-                // The last thing said before the end says more than the end.
+                // The last error before the end says more than the end.
                 Err(end) => return Err(error.unwrap_or(end)),
             };
             match message {
@@ -238,7 +238,7 @@ impl Connection for Postgres {
                 other => return Err(unexpected(other)),
             }
         }
-        // A server that refuses a row goes on to read and to drop what comes after it.
+        // A server that rejects a row continues to read and discards what follows it.
         for chunk in lines.chunks(LOAD_CHUNK) {
             self.out.extend_from_slice(b"d");
             self.out.extend_from_slice(&(chunk.len() as u32 + 4).to_be_bytes());
@@ -266,7 +266,7 @@ impl Connection for Postgres {
 impl Drop for Postgres {
     fn drop(&mut self) {
         frontend::terminate(&mut self.out);
-        // A server that is gone does not need the farewell.
+        // A server that has ended does not need the Terminate message.
         let _ = self.send();
     }
 }
@@ -288,7 +288,7 @@ fn trailing_number(tag: &[u8]) -> u64 {
         if !byte.is_ascii_digit() {
             break;
         }
-        // A server can send as many digits as it likes.
+        // A server can send any number of digits.
         value = value.wrapping_add(u64::from(byte - b'0').wrapping_mul(factor));
         factor = factor.wrapping_mul(10);
     }
@@ -303,7 +303,7 @@ fn text_row(body: &DataRowBody) -> Result<Row, Error> {
     fields.collect().map_err(|error| Error::Protocol(error.to_string()))
 }
 
-/// An ErrorResponse that the hot path met, from its body alone.
+/// An ErrorResponse in the hot path, from its body only.
 #[cold]
 fn server_error(body: &[u8]) -> Error {
     let read = decode(b'E', body).and_then(|message| match message {
@@ -329,8 +329,7 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
         }
     }
     let class = match code.as_str() {
-        // Serialization failure and deadlock: the server asks for the transaction to be begun
-        // again.
+        // Serialization failure and deadlock: the server asks to retry the transaction.
         "40001" | "40P01" => Class::Retry,
         // Ended by an administrator, by the crash of another process, or after long idleness; and
         // not ready for connections.

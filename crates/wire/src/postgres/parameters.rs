@@ -1,5 +1,5 @@
-//! What a URL, a service file and the environment say of a connection, as libpq has it (PostgreSQL
-//! 17, "Parameter Key Words" and "Environment Variables").
+//! Parameters of a connection from a URL, a service file and the environment, with libpq's rules
+//! (PostgreSQL 17, "Parameter Key Words" and "Environment Variables").
 
 use std::path::{Path, PathBuf};
 
@@ -16,17 +16,18 @@ use crate::url::{Parts, is_port};
 use super::files::{password_of_file, service, session_settings};
 
 const PORT: &str = "5432";
-/// Where libraries of distributions and the original one look for sockets.
+/// Where the libraries of distributions and upstream look for sockets.
 const SOCKET_FOLDERS: [&str; 2] = ["/var/run/postgresql", "/tmp"];
-/// Who waits for no limit waits as long as this.
+/// The limit of a connection without one.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
 
-const ONE_SERVER: &str = "one server is measured: name one host";
+const ONE_SERVER: &str = "rqps measures one server. Name one host";
 const NO_GSS: &str = "rqps has no GSSAPI or Kerberos. Use gssencmode=disable and a password";
-const NO_KEYS: &str = "a key is not decrypted: openssl pkey -in KEY -out FILE, and name FILE";
+const NO_KEYS: &str =
+    "rqps does not decrypt keys. Run openssl pkey -in KEY -out FILE, and name FILE";
 const NO_OAUTH: &str = "rqps has no OAuth. Use a password";
 
-/// Every parameter of libpq 17, and those of 18 that somebody may have in a service file.
+/// Every parameter of libpq 17, and those of 18 that may be in a service file.
 const TABLE: &[Parameter] = &[
     said("application_name", "PGAPPNAME", Means::Ignored),
     said("channel_binding", "PGCHANNELBINDING", Means::Honoured),
@@ -69,7 +70,7 @@ const TABLE: &[Parameter] = &[
         "replication",
         Means::Only(
             &["false", "off", "no", "0"],
-            "nothing can be measured on a replication connection. Leave it out",
+            "nothing can be measured on a replication connection. Remove it",
         ),
     ),
     said("require_auth", "PGREQUIREAUTH", Means::Honoured),
@@ -77,7 +78,7 @@ const TABLE: &[Parameter] = &[
         "requirepeer",
         "PGREQUIREPEER",
         Means::Refused(
-            "the user of a server on a socket is not looked up. Leave it out, or use a socket in a folder of that user's",
+            "rqps does not check the user of a server on a socket. Remove it, or use a socket in a folder of that user's",
         ),
     ),
     only("scram_client_key", Means::Refused("use a password")),
@@ -88,9 +89,12 @@ const TABLE: &[Parameter] = &[
     said("sslcertmode", "PGSSLCERTMODE", Means::Honoured),
     said("sslcompression", "PGSSLCOMPRESSION", Means::Ignored),
     said("sslcrl", "PGSSLCRL", Means::Honoured),
-    said("sslcrldir", "PGSSLCRLDIR", Means::Refused("name a file of revocations with sslcrl")),
+    said("sslcrldir", "PGSSLCRLDIR", Means::Refused("name a revocation list with sslcrl")),
     said("sslkey", "PGSSLKEY", Means::Honoured),
-    only("sslkeylogfile", Means::Refused("rqps does not write the keys of a connection down")),
+    only(
+        "sslkeylogfile",
+        Means::Refused("rqps does not record the keys of a connection. Remove it"),
+    ),
     said("sslmode", "PGSSLMODE", Means::Honoured),
     said("sslnegotiation", "PGSSLNEGOTIATION", Means::Honoured),
     only("sslpassword", Means::Refused(NO_KEYS)),
@@ -104,9 +108,9 @@ const TABLE: &[Parameter] = &[
     said("user", "PGUSER", Means::Honoured),
 ];
 
-/// Names of the Java driver and others that are not spelt alike.
+/// Names of the Java driver and others that are spelt differently.
 const SYNONYMS: &[(&str, &str)] = &[
-    ("currentSchema", "left out: rqps works in a schema of its own"),
+    ("currentSchema", "none, since rqps works in a schema of its own"),
     ("loginTimeout", "connect_timeout"),
     ("database", "dbname"),
     ("passwd", "password"),
@@ -131,12 +135,12 @@ pub(super) fn login(url: &str, environment: &Environment) -> Result<Login, Error
 fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
     let settings = gather(parts, environment)?;
     let user = settings.get("user").or_else(|| environment.user());
-    let user = user.ok_or("it names no user: postgres://USER@HOST/DATABASE")?.to_string();
+    let user = user.ok_or("it names no user. Write postgres://USER@HOST/DATABASE")?.to_string();
     let port = settings.get("port").unwrap_or(PORT);
     if !is_port(port) {
         return Err("its port is not a number from 1 to 65535".to_string());
     }
-    let number = port.parse().map_err(|_| "its port is no number".to_string())?;
+    let number = port.parse().map_err(|_| "its port is not a number".to_string())?;
     let (host, at) = place(&settings, port)?;
     let address = match host.strip_prefix('/') {
         Some(_) => Address::Unix { path: Path::new(&host).join(format!(".s.PGSQL.{port}")) },
@@ -152,7 +156,7 @@ fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
     };
     let terms = terms(&settings, at.as_deref())?;
     if terms.channel_binding == ChannelBinding::Always && !matches!(address, Address::Tls { .. }) {
-        return Err("channel_binding=require needs TLS: add sslmode=verify-full".to_string());
+        return Err("channel_binding=require needs TLS. Add sslmode=verify-full".to_string());
     }
     let mut parameters = session_settings(settings.get("options").unwrap_or_default())?;
     for name in ["datestyle", "timezone", "geqo"] {
@@ -166,7 +170,7 @@ fn read(parts: Parts, environment: &Environment) -> Result<Login, String> {
     Ok(Login { address, user, password, database, parameters, setup, terms, cancel })
 }
 
-/// What is said anywhere, in libpq's order: URL, service, environment.
+/// All given values, in libpq's order: URL, service, environment.
 fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     let mut settings = Settings::new(TABLE, SYNONYMS);
     let own = [
@@ -182,7 +186,7 @@ fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
         }
     }
     for (name, value) in parts.parameters {
-        // libpq takes this from URLs of the Java driver.
+        // libpq accepts this for URLs of the Java driver.
         match (name.as_str(), value.as_str()) {
             ("ssl", "true") => settings.say("sslmode", "require".to_string())?,
             _ => settings.say(&name, value)?,
@@ -196,14 +200,16 @@ fn gather(parts: Parts, environment: &Environment) -> Result<Settings, String> {
     Ok(settings)
 }
 
-/// The host, or the folder of its socket, and what is asked in its place.
+/// The host, or the folder of its socket, and the address in place of a look-up.
 fn place(settings: &Settings, port: &str) -> Result<(String, Option<String>), String> {
     let (host, at) = (settings.get("host"), settings.get("hostaddr"));
     if [host, at, Some(port)].into_iter().flatten().any(|text| text.contains(',')) {
-        return Err(format!("it names several hosts. O{}", &ONE_SERVER[1..]));
+        return Err(format!("it names several hosts, but {ONE_SERVER}"));
     }
     if host.is_some_and(|host| host.starts_with('@')) {
-        return Err("an abstract socket is not asked. Name the folder of its file".to_string());
+        return Err(
+            "rqps does not use abstract sockets. Name the folder of a socket file".to_string()
+        );
     }
     let host = match (host, at) {
         (Some(host), _) => host.to_string(),
@@ -220,7 +226,7 @@ fn place(settings: &Settings, port: &str) -> Result<(String, Option<String>), St
 fn terms(settings: &Settings, at: Option<&str>) -> Result<Terms, String> {
     let at = match at {
         None => None,
-        Some(at) => Some(at.parse().map_err(|_| format!("hostaddr '{at}' is no IP address"))?),
+        Some(at) => Some(at.parse().map_err(|_| format!("hostaddr '{at}' is not an IP address"))?),
     };
     let limit = match settings.get("connect_timeout").map(|text| text.parse::<i64>()) {
         None => None,
@@ -243,7 +249,7 @@ fn terms(settings: &Settings, at: Option<&str>) -> Result<Terms, String> {
     ];
     let session = settings.choice("target_session_attrs", &sessions)?.unwrap_or(Some(false));
     let is_writable = session.ok_or(
-        "target_session_attrs cannot be honoured: rqps writes, which takes read-write, primary or any",
+        "target_session_attrs cannot be honoured: rqps writes. Use read-write, primary or any",
     )?;
     Ok(Terms {
         limit,
@@ -255,26 +261,29 @@ fn terms(settings: &Settings, at: Option<&str>) -> Result<Terms, String> {
     })
 }
 
-/// Methods of logging in that a server may ask for, by libpq's names.
+/// Methods of authentication that a server may ask for, by libpq's names.
 const METHODS: [&str; 6] = ["password", "md5", "gss", "sspi", "scram-sha-256", "none"];
 
-/// The methods that will do: those that are named, or all but those that are named with a `!`.
+/// The allowed methods: those that are named, or all but those named with a `!`.
 fn methods(list: Option<&str>) -> Result<Option<Vec<&'static str>>, String> {
     let Some(list) = list else { return Ok(None) };
     let names: Vec<&str> = list.split(',').map(str::trim).collect();
     let negated = names.iter().filter(|name| name.starts_with('!')).count();
     if negated != 0 && negated != names.len() {
-        return Err("require_auth has names with and without a ! before them".to_string());
+        return Err("require_auth mixes names with and without a !".to_string());
     }
     let names: Vec<&str> = names.iter().map(|name| name.trim_start_matches('!')).collect();
     if let Some(unknown) = names.iter().find(|name| !METHODS.contains(name)) {
-        return Err(format!("there is no require_auth '{unknown}', but {}", METHODS.join(", ")));
+        return Err(format!(
+            "unknown require_auth '{unknown}' (there are: {})",
+            METHODS.join(", ")
+        ));
     }
     let wanted = |method: &&str| names.contains(method) == (negated == 0);
     Ok(Some(METHODS.into_iter().filter(wanted).collect()))
 }
 
-/// What `sslmode` comes to; none where nothing is to be encrypted.
+/// The meaning of `sslmode`; none without encryption.
 fn tls(settings: &Settings, environment: &Environment) -> Result<Option<Tls>, String> {
     let modes = [
         ("disable", None),
@@ -290,20 +299,22 @@ fn tls(settings: &Settings, environment: &Environment) -> Result<Option<Tls>, St
     let default = if is_system { modes[5].1 } else { modes[2].1 };
     let mode = named.unwrap_or(default);
     if is_system && mode != modes[5].1 {
-        return Err("sslrootcert=system needs sslmode=verify-full, since anybody gets a \
+        return Err("sslrootcert=system needs sslmode=verify-full, since anybody can get a \
                     certificate that the system trusts"
             .to_string());
     }
     let encrypts = matches!(mode, Some((Need::Always, _)));
     if settings.is_of_url("sslrootcert") && !encrypts {
-        return Err("sslrootcert is of no use unless sslmode is require, verify-ca or verify-full"
-            .to_string());
+        return Err(
+            "sslrootcert has no effect unless sslmode is require, verify-ca or verify-full"
+                .to_string(),
+        );
     }
     let is_direct = settings
         .choice("sslnegotiation", &[("postgres", false), ("direct", true)])?
         .unwrap_or(false);
     if is_direct && !encrypts {
-        return Err("sslnegotiation=direct needs sslmode=require or more".to_string());
+        return Err("sslnegotiation=direct needs sslmode=require or stricter".to_string());
     }
     let Some((need, check)) = mode else { return Ok(None) };
     let own = |name: &str| environment.home_file(&format!(".postgresql/{name}"));
@@ -312,7 +323,7 @@ fn tls(settings: &Settings, environment: &Environment) -> Result<Option<Tls>, St
         Some(file) => Some(Authorities::File(file.into())),
         None => own("root.crt").map(Authorities::File),
     };
-    // Who names authorities wants them to be asked.
+    // Naming authorities implies that they are checked.
     let check = match (&root, check, need) {
         (Some(_), Check::Nothing, Need::Always) => Check::Authority,
         (_, check, _) => check,
@@ -321,9 +332,11 @@ fn tls(settings: &Settings, environment: &Environment) -> Result<Option<Tls>, St
         (Some(authorities), _) => authorities,
         (None, Check::Nothing) => Authorities::System,
         (None, _) => {
-            return Err("whom to trust is not said: add sslrootcert=FILE with the authority's \
+            return Err(
+                "no trusted authority is named. Add sslrootcert=FILE with the authority's \
                         certificate, or sslrootcert=system"
-                .to_string());
+                    .to_string(),
+            );
         }
     };
     let revoked = settings.get("sslcrl").map(PathBuf::from).or_else(|| own("root.crl"));
@@ -352,7 +365,7 @@ fn identity(
     let Some(certificate) = certificate.filter(|_| is_shown) else { return Ok(None) };
     let key = settings.get("sslkey").map(PathBuf::from).or_else(|| own("postgresql.key"));
     let key = key.ok_or_else(|| {
-        format!("the key of certificate '{}' is not named: add sslkey=FILE", certificate.display())
+        format!("certificate '{}' has no key. Add sslkey=FILE", certificate.display())
     })?;
     Ok(Some(Identity { certificate, key }))
 }
@@ -364,7 +377,7 @@ fn versions(settings: &Settings) -> Result<(Version, Version), String> {
     let most = settings.choice("ssl_max_protocol_version", &old)?.unwrap_or(Some(V13));
     match most {
         Some(most) if most >= least => Ok((least, most)),
-        _ => Err("ssl_max_protocol_version leaves no version that rqps has: TLSv1.2 or TLSv1.3"
+        _ => Err("ssl_max_protocol_version leaves no version that rqps has (TLSv1.2, TLSv1.3)"
             .to_string()),
     }
 }

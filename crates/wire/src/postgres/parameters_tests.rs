@@ -1,4 +1,5 @@
-//! The table of libpq's parameters: what each comes to, in a URL, in files and in the environment.
+//! The table of libpq's parameters, with the meaning of each in a URL, in files and in the
+//! environment.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -30,7 +31,7 @@ fn tls(login: &Login) -> Option<&Tls> {
     }
 }
 
-/// A home with these files, each for its owner alone.
+/// A home with these files, each readable by its owner only.
 fn home(files: &[(&str, &str)]) -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -69,7 +70,7 @@ fn a_server_is_named_in_every_way_that_libpq_has() {
         ("postgres://a@localhost/b?host=/run/pg", "/run/pg/.s.PGSQL.5432"),
         ("postgresql:///b?host=/run/pg&port=7&user=a", "/run/pg/.s.PGSQL.7"),
         ("postgres://a@%2Frun%2Fpg:7/b", "/run/pg/.s.PGSQL.7"),
-        // As libpq has it, a socket is not encrypted whatever is asked for.
+        // As in libpq, a socket is never encrypted.
         ("postgres://a@/b?host=/run/pg&sslmode=verify-full", "/run/pg/.s.PGSQL.5432"),
     ] {
         assert_eq!(alone(url).address, Address::Unix { path: file.into() }, "{url}");
@@ -103,32 +104,32 @@ fn what_libpq_has_is_honoured_or_refused_with_its_name_and_what_to_do() {
     }
     for (query, why) in [
         ("gssencmode=require", "gssencmode=require cannot be honoured: rqps has no GSSAPI"),
-        ("load_balance_hosts=random", "name one host"),
+        ("load_balance_hosts=random", "Name one host"),
         ("replication=database", "replication=database cannot be honoured"),
         ("requirepeer=postgres", "requirepeer cannot be honoured"),
-        ("sslpassword=hush", "sslpassword cannot be honoured: a key is not decrypted"),
-        ("sslcrldir=/crl", "name a file of revocations with sslcrl"),
+        ("sslpassword=hush", "sslpassword cannot be honoured: rqps does not decrypt keys"),
+        ("sslcrldir=/crl", "name a revocation list with sslcrl"),
         ("target_session_attrs=standby", "rqps writes"),
         ("client_encoding=LATIN1", "rqps speaks UTF8"),
         ("sslcertmode=require", "sslcertmode=require cannot be honoured"),
-        ("sslmode=maybe", "there is no sslmode 'maybe', but disable, allow, prefer, require"),
+        ("sslmode=maybe", "unknown sslmode 'maybe' (there are: disable, allow, prefer, require"),
         ("connect_timeout=soon", "connect_timeout is not a number"),
-        ("require_auth=sha", "there is no require_auth 'sha', but password, md5"),
+        ("require_auth=sha", "unknown require_auth 'sha' (there are: password, md5"),
         ("require_auth=md5,!none", "with and without a !"),
-        ("hostaddr=db", "hostaddr 'db' is no IP address"),
-        ("host=a,b", "One server is measured: name one host"),
-        ("sslmode=verify-full", "add sslrootcert=FILE"),
-        ("sslrootcert=/ca.pem", "sslrootcert is of no use unless"),
+        ("hostaddr=db", "hostaddr 'db' is not an IP address"),
+        ("host=a,b", "rqps measures one server. Name one host"),
+        ("sslmode=verify-full", "Add sslrootcert=FILE"),
+        ("sslrootcert=/ca.pem", "sslrootcert has no effect unless"),
         ("sslrootcert=system&sslmode=require", "needs sslmode=verify-full"),
         ("sslnegotiation=direct", "needs sslmode=require"),
         ("channel_binding=require&sslmode=disable", "needs TLS"),
         ("ssl_max_protocol_version=TLSv1.1", "leaves no version"),
         ("options=-c%20search_path%3Dx", "which rqps sets itself"),
-        ("sslMode=require", "parameter 'sslMode' is not known: here it is sslmode"),
-        ("connectTimeout=3", "here it is connect_timeout"),
-        ("frob=1", "parameter 'frob' is not known (there are: channel_binding, "),
-        ("p%61ssword=hush", "parameter 'p%61ssword' is not known"),
-        ("sslmode=require&sslcert=/c.pem", "the key of certificate '/c.pem' is not named"),
+        ("sslMode=require", "unknown parameter 'sslMode': use sslmode"),
+        ("connectTimeout=3", "use connect_timeout"),
+        ("frob=1", "unknown parameter 'frob' (there are: channel_binding, "),
+        ("p%61ssword=hush", "unknown parameter 'p%61ssword'"),
+        ("sslmode=require&sslcert=/c.pem", "certificate '/c.pem' has no key"),
     ] {
         let error = error(&format!("postgres://ann:hush@h/b?{query}"));
         assert!(error.contains(why), "{query}: {error}");
@@ -238,7 +239,7 @@ fn the_environment_fills_what_the_url_leaves_open() {
     assert!(refused.contains("PGGSSENCMODE=require cannot be honoured"), "{refused}");
     let refused = with("postgres://a@h/d", &[("PGREQUIREPEER", "x")]).unwrap_err();
     assert!(refused.contains("PGREQUIREPEER cannot be honoured"), "{refused}");
-    // The URL counts before it.
+    // The URL takes precedence.
     with("postgres://a@h/d?gssencmode=disable", &[("PGGSSENCMODE", "require")]).unwrap();
 }
 
@@ -289,9 +290,9 @@ fn a_service_stands_between_url_and_environment() {
     );
     for (service, why) in [
         ("none", "there is no service 'none'"),
-        ("bad", "line 7: frob: parameter 'frob' is not known"),
-        ("ldap", "line 9 has no = in it"),
-        ("deep", "names no other service"),
+        ("bad", "line 7: frob: unknown parameter 'frob'"),
+        ("ldap", "line 9 has no ="),
+        ("deep", "cannot name another service"),
     ] {
         let error = of(&format!("postgres:///d?service={service}"), &[]).unwrap_err();
         assert!(error.contains(why), "{error}");

@@ -1,4 +1,4 @@
-//! Logging in: trust, clear-text, md5 and SCRAM-SHA-256, over TLS where it is asked for or there.
+//! Logging in: trust, clear-text, md5 and SCRAM-SHA-256, over TLS where requested or available.
 
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
@@ -18,10 +18,10 @@ use crate::login::{ChannelBinding, Login};
 use crate::socket::Socket;
 use crate::tls::{Need, Tls};
 
-/// The server has no entry for who comes in this way (pg_hba.conf).
+/// The server has no entry for this kind of connection (pg_hba.conf).
 const NOT_THIS_WAY: &str = "28000";
 
-/// Logs in, by the ways that the address has, in their order.
+/// Logs in, trying the ways of the address in order.
 pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
     let Address::Tls { host, tls, .. } = &login.address else {
         return attempt(login, None).map_err(|error| refused(login, error));
@@ -38,7 +38,7 @@ pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
         Err(error) if is_about_the_way(&error) => error,
         result => return result.map_err(|error| refused(login, error)),
     };
-    // The first refusal is the one to tell: it is of the way that is meant.
+    // The first refusal is reported: it is that of the preferred way.
     let mut socket = attempt(login, second).map_err(|other| match other {
         Error::Interrupted(_) => other,
         _ => refused(login, error),
@@ -87,7 +87,7 @@ fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<Socket, Error> {
     }
 }
 
-/// Asks the server for TLS, which it answers with one byte; a direct connection asks nothing.
+/// Asks the server for TLS, which it answers with one byte; a direct connection does not ask.
 fn encrypt(mut socket: Socket, host: &str, tls: &Tls) -> Result<Socket, Error> {
     if tls.is_direct {
         return socket.encrypt(host, tls);
@@ -104,19 +104,19 @@ fn encrypt(mut socket: Socket, host: &str, tls: &Tls) -> Result<Socket, Error> {
             socket.do_without_tls();
             Ok(socket)
         }
-        b"N" => refused("the server has it switched off (ssl = on is its setting)"),
-        b"E" => refused("the server does not know of it"),
+        b"N" => refused("the server has it switched off. Set ssl = on there"),
+        b"E" => refused("the server does not support it"),
         _ => Err(Error::Protocol("the request for TLS was not understood".to_string())),
     }
 }
 
-/// What has been said of a login so far.
+/// The state of a login.
 #[derive(Default)]
 struct Exchange {
     scram: Option<ScramSha256>,
-    /// SCRAM is bound to the TLS connection that it goes through.
+    /// SCRAM is bound to its TLS connection.
     is_bound: bool,
-    /// The server knows the password, too.
+    /// The server has proved that it knows the password.
     is_proven: bool,
     /// The server has asked for something.
     is_asked: bool,
@@ -139,7 +139,7 @@ fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
                     return Err(unwilling(
                         login,
                         "the server asks for the password in clear text, and the connection is \
-                         not encrypted: add sslmode=verify-full (or require), or have the \
+                         not encrypted. Add sslmode=verify-full (or require), or have the \
                          server ask for scram-sha-256 (pg_hba.conf)",
                     ));
                 }
@@ -171,7 +171,7 @@ fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
                 return Err(unwilling(
                     login,
                     "the server asks for a method other than trust, password, md5 or \
-                     scram-sha-256: give the user one of these in pg_hba.conf",
+                     scram-sha-256. Give the user one of these in pg_hba.conf",
                 ));
             }
         }
@@ -181,7 +181,7 @@ fn authenticate(socket: &mut Socket, login: &Login) -> Result<(), Error> {
 }
 
 impl Exchange {
-    /// Begins SCRAM, bound to the TLS connection where both sides can (RFC 5802, section 6).
+    /// Begins SCRAM, bound to the TLS connection where both ends can (RFC 5802, section 6).
     fn begin(
         &mut self,
         socket: &Socket,
@@ -199,8 +199,8 @@ impl Exchange {
         if has(SCRAM_SHA_256_PLUS) && socket.encrypted().is_none() {
             return Err(unwilling(
                 login,
-                "the server takes the connection for an encrypted one, and it is not: somebody \
-                 is between",
+                "the server sees an encrypted connection, but this end is not encrypted: somebody \
+                 is in between",
             ));
         }
         let (mechanism, binding) = match end_point {
@@ -208,12 +208,12 @@ impl Exchange {
                 (SCRAM_SHA_256_PLUS, Binding::tls_server_end_point(hash))
             }
             _ if wanted == ChannelBinding::Always => {
-                let reason = "channel_binding=require, and the server offers no SCRAM that is \
-                              bound to TLS: it has it from version 11 on, for users whose \
+                let reason = "channel_binding=require, but the server offers no SCRAM that is \
+                              bound to TLS. Postgres 11 and later offer it to users whose \
                               password is stored as scram-sha-256";
                 return Err(unwilling(login, reason));
             }
-            // Says that it could have been bound, so that both sides see who hid the offer.
+            // Tells the server that binding is possible, so that a hidden offer is detected.
             Some(_) => (SCRAM_SHA_256, Binding::unrequested()),
             None => (SCRAM_SHA_256, Binding::unsupported()),
         };
@@ -229,17 +229,17 @@ impl Exchange {
         Ok(())
     }
 
-    /// Whether the server may let us in as it does.
+    /// Checks whether this kind of login is allowed.
     fn end(&self, login: &Login) -> Result<(), Error> {
         if !self.is_asked {
             allow(login, "none")?;
         }
-        // Whoever speaks in the server's place and does not know the password lets everybody in.
+        // Somebody in the server's place without the password would accept every login.
         if self.scram.is_some() && !self.is_proven {
             return Err(unwilling(
                 login,
-                "the server has let us in without proving that it knows the password: it may be \
-                 another one",
+                "the server allowed the login without proving that it knows the password: it may be \
+                 another server",
             ));
         }
         if login.terms.channel_binding == ChannelBinding::Always && !self.is_bound {
@@ -249,7 +249,7 @@ impl Exchange {
     }
 }
 
-/// Whether a method that the server asks for is one of those that will do.
+/// Whether a method that the server asks for is allowed.
 fn allow(login: &Login, method: &str) -> Result<(), Error> {
     if let Some(methods) = &login.terms.methods
         && !methods.contains(&method)
@@ -259,7 +259,7 @@ fn allow(login: &Login, method: &str) -> Result<(), Error> {
             _ => format!("the server asks for {method}"),
         };
         let wanted = methods.join(", ");
-        return Err(unwilling(login, &format!("{asked}, and require_auth allows only {wanted}")));
+        return Err(unwilling(login, &format!("{asked}, but require_auth allows only {wanted}")));
     }
     match login.terms.channel_binding {
         ChannelBinding::Always if method != "scram-sha-256" => Err(no_binding(login)),
@@ -270,7 +270,7 @@ fn allow(login: &Login, method: &str) -> Result<(), Error> {
 fn no_binding(login: &Login) -> Error {
     unwilling(
         login,
-        "channel_binding=require, and the server does not ask for SCRAM: give the user \
+        "channel_binding=require, but the server does not ask for SCRAM. Give the user \
          scram-sha-256 in pg_hba.conf",
     )
 }
@@ -283,12 +283,12 @@ fn password(login: &Login) -> Result<&[u8], Error> {
     login.password.as_deref().map(str::as_bytes).ok_or_else(|| {
         unwilling(
             login,
-            "the server asks for a password: put it into PGPASSWORD, ~/.pgpass or the URL",
+            "the server asks for a password. Put it in PGPASSWORD, ~/.pgpass or the URL",
         )
     })
 }
 
-/// What the server says against this user. One that is starting or ending says it to everybody.
+/// The server's refusal of this user. A server that is starting or ending refuses every user.
 fn refused(login: &Login, error: Error) -> Error {
     match error {
         Error::Server { .. } if !error.is_disconnect() => {

@@ -1,5 +1,5 @@
-//! SQLite as functions: those in this binary, or those of a library that is loaded. Connections are
-//! driven by the same code with both, so that what differs between two builds is SQLite's.
+//! The functions of SQLite: those in this binary, or those of a loaded library. The same code
+//! drives connections of both, so that two builds differ in SQLite only.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::fmt;
@@ -11,15 +11,15 @@ use rusqlite::ffi;
 
 use crate::error::{Class, Error};
 
-/// What SQLite is to do with text when it needs it no more.
+/// What SQLite does with text that it no longer needs.
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
-/// Is asked, with how often it was already, whether to look at a lock again.
+/// Called with the number of earlier calls; returns whether to retry a lock.
 type BusyHandler = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
 
-/// Declares the functions once, by the names that they have in the binary and in a library.
+/// Declares the functions once, by their names in the binary and in a library.
 macro_rules! functions {
     ($($name:ident($($argument:ty),*) $(-> $answer:ty)?;)*) => {
-        /// As sqlite3.h has them.
+        /// The functions of sqlite3.h.
         pub(super) struct Functions {
             $(pub(super) $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
         }
@@ -33,7 +33,7 @@ macro_rules! functions {
             unsafe fn of(library: &Loaded) -> Result<Functions, libloading::Error> {
                 Ok(Functions {
                     $(
-                        // SAFETY: by the caller's word, the function of that name is this one.
+                        // SAFETY: the caller guarantees that the function of that name is this one.
                         $name: *unsafe { library.get(stringify!($name).as_bytes()) }?,
                     )*
                 })
@@ -73,7 +73,7 @@ functions! {
     sqlite3_threadsafe() -> c_int;
 }
 
-/// A SQLite. Once loaded it stays until rqps ends: nobody knows who still holds what is its own.
+/// A SQLite. Once loaded it stays until rqps ends, since parts of it may still be in use.
 #[derive(Clone, Copy)]
 pub struct SqliteLibrary(pub(super) &'static Functions);
 
@@ -84,22 +84,22 @@ impl SqliteLibrary {
         SqliteLibrary(&BUNDLED)
     }
 
-    /// Loads a library from a file, once: two of its connections have one SQLite. The file's code
-    /// becomes part of rqps, so it must be one that is trusted like a server's.
+    /// Loads a library from a file, once: all its connections share one SQLite. The file's code
+    /// becomes part of rqps, so it must be trusted like a server's.
     pub fn load(path: &Path) -> Result<SqliteLibrary, Error> {
         static LOADED: Mutex<Vec<(PathBuf, SqliteLibrary)>> = Mutex::new(Vec::new());
         let mut loaded = LOADED.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, library)) = loaded.iter().find(|(other, _)| other == path) {
             return Ok(*library);
         }
-        // SAFETY: the code that runs when it is loaded is that of a library the user trusts.
+        // SAFETY: the code that runs on loading is that of a library that the user trusts.
         let library = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) };
-        let library = library.map_err(|error| refused(path, error))?;
-        // SAFETY: whoever has functions of these names means SQLite's.
-        let functions = unsafe { Functions::of(&library) }.map_err(|error| refused(path, error))?;
-        // SAFETY: it takes nothing and answers a constant.
+        let library = library.map_err(refused)?;
+        // SAFETY: functions of these names are SQLite's.
+        let functions = unsafe { Functions::of(&library) }.map_err(refused)?;
+        // SAFETY: it has no parameters and returns a constant.
         if unsafe { (functions.sqlite3_threadsafe)() } == 0 {
-            return Err(refused(path, "it was compiled for programs with one thread"));
+            return Err(refused("it was compiled for single-threaded programs"));
         }
         std::mem::forget(library);
         let library = SqliteLibrary(Box::leak(Box::new(functions)));
@@ -121,10 +121,6 @@ impl fmt::Debug for SqliteLibrary {
     }
 }
 
-fn refused(path: &Path, why: impl fmt::Display) -> Error {
-    Error::Server {
-        code: "dlopen".to_string(),
-        message: format!("'{}' cannot be loaded as SQLite: {why}", path.display()),
-        class: Class::Stop,
-    }
+fn refused(why: impl fmt::Display) -> Error {
+    Error::Server { code: "dlopen".to_string(), message: why.to_string(), class: Class::Stop }
 }

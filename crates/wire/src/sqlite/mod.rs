@@ -20,8 +20,8 @@ pub use library::SqliteLibrary;
 
 /// How long a writer waits for another before it gives up.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// SQLite's own back-off sleeps up to 100 ms between looks at a lock, which would make one writer
-/// starve another; this is about the time of a small transaction.
+/// SQLite's own back-off sleeps up to 100 ms between attempts to take a lock, so that one writer
+/// could starve another; this is about the time of a small transaction.
 const LOOK_AGAIN: Duration = Duration::from_micros(100);
 
 /// A connection with its statements.
@@ -30,7 +30,7 @@ pub(crate) struct Sqlite {
     database: NonNull<ffi::sqlite3>,
     /// Finalized before the connection is closed.
     statements: Vec<Compiled>,
-    /// The same connection for those who may interrupt it; nothing once it is closed.
+    /// The same connection for interrupts from other threads; none once it is closed.
     shared: Arc<Mutex<Shared>>,
 }
 
@@ -40,11 +40,11 @@ unsafe impl Send for Sqlite {}
 
 struct Shared(Option<NonNull<ffi::sqlite3>>);
 
-// SAFETY: all that is done with it is to interrupt the connection, which any thread may do while it
-// is open; the mutex sees to that.
+// SAFETY: it is only used to interrupt the connection, which any thread may do while it is open;
+// the mutex guarantees that.
 unsafe impl Send for Shared {}
 
-/// Interrupts what a connection does, as long as it is open.
+/// Interrupts the work of a connection, if it is open.
 pub struct SqliteInterrupt {
     functions: &'static Functions,
     shared: Arc<Mutex<Shared>>,
@@ -70,13 +70,13 @@ struct Compiled {
 
 impl Drop for Compiled {
     fn drop(&mut self) {
-        // SAFETY: it was prepared by these functions, and its connection is still open. Of null
-        // nothing is done. What it answers is the error of the last step, which was told.
+        // SAFETY: it was prepared by these functions, and its connection is still open. Null is a
+        // no-op. The result is the error of the last step, which was reported.
         unsafe { (self.functions.sqlite3_finalize)(self.statement) };
     }
 }
 
-/// What a step came to.
+/// The result of a step.
 #[derive(PartialEq, Eq)]
 enum Step {
     Row,
@@ -91,7 +91,7 @@ impl Sqlite {
     ) -> Result<Self, Error> {
         let functions = library.0;
         let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
-            let message = format!("'{}' is no name of a file", path.display());
+            let message = format!("'{}' is not a valid file name", path.display());
             return Err(Error::Server { code: "path".to_string(), message, class: Class::Stop });
         };
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
@@ -101,12 +101,12 @@ impl Sqlite {
             (functions.sqlite3_open_v2)(name.as_ptr(), &mut database, flags, ptr::null())
         };
         let Some(database) = NonNull::new(database) else {
-            let message = "SQLite has no memory for a connection".to_string();
+            let message = "SQLite is out of memory for a connection".to_string();
             return Err(Error::Server { code: code.to_string(), message, class: Class::Stop });
         };
         let shared = Arc::new(Mutex::new(Shared(Some(database))));
         let mut sqlite = Sqlite { functions, database, statements: Vec::new(), shared };
-        // Closed again by whoever has it now.
+        // From here on, dropping `sqlite` closes the database.
         sqlite.check(code)?;
         // SAFETY: the connection is open, and the handler needs no data.
         let codes = unsafe {
@@ -137,17 +137,16 @@ impl Sqlite {
         }
     }
 
-    /// What went wrong last.
+    /// The last error.
     #[cold]
     fn failure(&self) -> Error {
         let database = self.database.as_ptr();
-        // SAFETY: the connection is open, and the text is copied before anything else is done with
-        // it.
+        // SAFETY: the connection is open, and the text is copied before it is used again.
         let (code, message) = unsafe {
             let code = (self.functions.sqlite3_extended_errcode)(database);
             (code, CStr::from_ptr((self.functions.sqlite3_errmsg)(database)).to_string_lossy())
         };
-        // The extended code has what happened in its last byte.
+        // The last byte of the extended code is the primary code.
         match code & 0xff {
             ffi::SQLITE_INTERRUPT => Error::Interrupted(Cancelled),
             primary => Error::Server {
@@ -168,8 +167,8 @@ impl Sqlite {
             return Err(Error::Server { code: "length".to_string(), message, class: Class::Stop });
         };
         let mut statement = ptr::null_mut();
-        // SAFETY: the connection is open, the text is as long as is said, and what lies behind the
-        // first statement is not asked for.
+        // SAFETY: the connection is open, the length of the text is right, and the rest after the
+        // first statement is not requested.
         let code = unsafe {
             let (database, text) = (self.database.as_ptr(), sql.as_ptr().cast());
             (functions.sqlite3_prepare_v2)(database, text, length, &mut statement, ptr::null_mut())
@@ -185,12 +184,12 @@ impl Sqlite {
         let (functions, statement) = (self.functions, prepared.statement);
         let index = index as c_int;
         let code = match value {
-            // SAFETY: the statement is this connection's; SQLite looks whether it has such a
+            // SAFETY: the statement is this connection's; SQLite checks whether it has such a
             // parameter.
             Value::Int(value) => unsafe { (functions.sqlite3_bind_int64)(statement, index, value) },
             Value::Text(text) => {
                 let length = text.len() as c_int;
-                // SAFETY: as above; the text is as long as is said, and copied.
+                // SAFETY: as above; the length of the text is right, and it is copied.
                 unsafe {
                     let (text, copied) = (text.as_ptr().cast(), ffi::SQLITE_TRANSIENT());
                     (functions.sqlite3_bind_text)(statement, index, text, length, copied)
@@ -214,14 +213,14 @@ impl Sqlite {
         }
     }
 
-    /// Has it begin anew. What it answers is the error of the last step, which was told.
+    /// Resets it. The result is the error of the last step, which was reported.
     #[inline]
     fn reset(&self, prepared: &Compiled) {
         // SAFETY: the statement is this connection's.
         unsafe { (self.functions.sqlite3_reset)(prepared.statement) };
     }
 
-    /// Steps a statement to its end; answers the rows returned, or else those changed.
+    /// Steps a statement to its end; returns the number of rows returned, or else changed.
     fn step_through(&self, prepared: &Compiled, values: &[Value<'_>]) -> Result<u64, Error> {
         if prepared.statement.is_null() {
             return Ok(0);
@@ -241,7 +240,7 @@ impl Sqlite {
         })
     }
 
-    /// A field of the row that a statement is at, as text.
+    /// A field of the current row of a statement, as text.
     fn field(&self, prepared: &Compiled, column: c_int) -> Option<String> {
         let (functions, statement) = (self.functions, prepared.statement);
         // SAFETY: the statement is at a row, which has this column; the bytes are copied before
@@ -274,7 +273,7 @@ impl Drop for Sqlite {
         self.statements.clear();
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         shared.0 = None;
-        // SAFETY: it is open, has no statements any more, and nobody has it after this.
+        // SAFETY: it is open, has no statements any more, and is not used after this.
         unsafe { (self.functions.sqlite3_close)(self.database.as_ptr()) };
     }
 }
@@ -329,7 +328,7 @@ impl Connection for Sqlite {
         });
         let ended = inserted.and_then(|count| self.run("commit").map(|_| count));
         if ended.is_err() {
-            // SQLite may have ended it already.
+            // SQLite may have ended the transaction already.
             let _ = self.run("rollback");
         }
         ended
@@ -394,7 +393,7 @@ mod tests {
                        select count(*) from c";
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
-            // Again and again: nothing is interrupted by a word that comes before it begins.
+            // Repeatedly, since an interrupt before the start has no effect.
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(10));

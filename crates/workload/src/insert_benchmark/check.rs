@@ -1,4 +1,4 @@
-//! Are the data right? After a step the tables are compared with what the client knows it did, and
+//! Checks the data: after a step, compares the tables with what the clients know that they did, and
 //! every index with its table, so that a lost or doubled row fails the run.
 
 use rqps_dbms::Forced;
@@ -22,7 +22,7 @@ pub struct Before {
     survivor: Option<i64>,
 }
 
-/// One table and how to look at it.
+/// One table and how to read it.
 pub(super) struct Examiner<'a> {
     pub(super) connection: &'a mut dyn Connection,
     pub(super) dialect: Dialect,
@@ -31,7 +31,8 @@ pub(super) struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    /// Notes what a check after the step needs. `deletes` is how many rows will go, and how.
+    /// Reads what a check after the step needs. `deletes` is how many rows will be deleted, and
+    /// how.
     pub(super) fn before(&mut self, deletes: Option<(u64, DeleteForm)>) -> Result<Before, Error> {
         let table = self.table;
         let [rows, max] = self
@@ -152,7 +153,7 @@ impl Examiner<'_> {
 
     /// A row of integers.
     fn numbers<const N: usize>(&mut self, sql: &str) -> Result<[i64; N], Error> {
-        let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
+        let odd = || Error::Protocol(format!("expected {N} numbers from: {sql}"));
         let row = self.connection.query(sql)?.into_iter().next().ok_or_else(odd)?;
         let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
         let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();

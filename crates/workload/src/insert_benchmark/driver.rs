@@ -1,4 +1,4 @@
-//! The steps of the Insert Benchmark as tasks, and how they are done on a server.
+//! The steps of the Insert Benchmark as tasks, and how they are run on a server.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use super::rows::LONGEST_ROW;
 use crate::explain::Explained;
 use crate::task::{Assigned, Cast, Counted, Driver, Rest, Site, Takes, Task, WorkloadError};
 
-/// How long the legacy profiles wait after they have begun a vacuum in the background.
+/// How long the legacy profiles wait after they have started a vacuum in the background.
 const BACKGROUND_HEAD_START: Duration = Duration::from_secs(5);
 /// Of every table.
 const SECONDARY_INDEXES: u32 = 3;
@@ -93,7 +93,7 @@ impl Driver for Steps<'_> {
     fn prepare(&self, task: &Task, attempt: u32) -> Result<Option<String>, WorkloadError> {
         match self.steps[task.index].kind {
             StepKind::Load => self.benchmark.create_tables()?,
-            // An attempt that was interrupted may have built some.
+            // An interrupted attempt may have built some.
             StepKind::Index if attempt > 1 => self.benchmark.drop_indexes()?,
             _ => {}
         }

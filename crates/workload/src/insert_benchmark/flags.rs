@@ -1,4 +1,4 @@
-//! The Insert Benchmark as it is asked for on the command line and in plan files.
+//! The flags of the Insert Benchmark, on the command line and in plan files.
 
 use std::time::Duration;
 
@@ -7,51 +7,61 @@ use rqps_plan::{Count, InsertBenchmark, Pacing, Profile, Span, Workload, default
 
 use crate::asked::{Asked, FlagError, Reads};
 
-/// The least that a read-write step of a comparison may last.
+/// The shortest read-write step of a comparison.
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
 
 #[derive(Args)]
+#[command(next_help_heading = "What to measure")]
 pub(crate) struct InsertFlags {
     /// Rows that each client loads.
     #[arg(long, default_value = "100K")]
     rows: Count,
     /// Rows that each client inserts in l.i1 and l.i2
-    /// [default: 40 % and 10 % of --rows; p2020 and p2023: as many as --rows].
+    ///
+    /// [default: 40 % and 10 % of --rows; p2020 and p2023: as many as --rows]
     #[arg(long, value_name = "L1,L2", value_delimiter = ',')]
     writes: Option<Vec<Count>>,
-    /// How long each read-write step lasts when its write rate is sustained.
+    /// Length of each read-write step, if its write rate is sustained.
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     query_secs: Span,
-    /// Rows inserted per second and client in the read-write steps [default: as the profile].
+    /// Rows inserted per second and client in the read-write steps
+    ///
+    /// [default: those of the profile]
     #[arg(long, value_name = "RATE,…", value_delimiter = ',')]
     rates: Option<Vec<Count>>,
-    /// Clients: each has a table and up to three connections.
-    #[arg(long, default_value_t = 1)]
+    /// Number of clients, each with a table and up to three connections.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     clients: u32,
-    /// All clients share one table (profiles p2020 and p2023).
+    /// Let all clients share one table (profiles p2020 and p2023).
     #[arg(long)]
     one_table: bool,
-    /// Which published version of the benchmark: p2020, p2023, p2024 or p2025.
+    /// Published version of the benchmark: p2020, p2023, p2024 or p2025.
     #[arg(long, default_value_t = Profile::P2025)]
     profile: Profile,
-    /// When rate-limited writes start: uniform, poisson or burst (as the original).
+    /// Arrival of rate-limited writes: uniform, poisson or burst (the original).
     #[arg(long, default_value_t = Pacing::Uniform)]
     pacing: Pacing,
-    /// The shortest pause between the write steps and the first read-write step
-    /// [default: as published from 10M rows on, in proportion below].
+    /// Minimum pause between the write steps and the first read-write step
+    ///
+    /// [default: as published from 10M rows on, in proportion below]
     #[arg(long, value_name = "SECONDS")]
     pause: Option<Span>,
-    /// Do not check the data after each step: the check reads whole tables, which the original does
-    /// not do between steps.
+    /// Do not check the data after each step
+    ///
+    /// The check reads whole tables, which the original does not do between steps.
     #[arg(long)]
     no_check: bool,
-    /// Split each table into so many ranges of the primary key, the last one open ended.
+    /// Split each table into this many ranges of the primary key
+    ///
+    /// The last range has no upper end.
     #[arg(long, value_name = "N", default_value_t = 0)]
     partitions: u32,
     /// Give each secondary index a column family of its own (MyRocks).
     #[arg(long, conflicts_with = "partitions")]
     column_families: bool,
-    /// Only these steps, such as l.i0,l.x; a step needs those it builds on.
+    /// Run only these steps, such as l.i0,l.x
+    ///
+    /// A step needs the steps that it builds on.
     #[arg(long, value_name = "STEP,…", value_delimiter = ',')]
     only: Vec<String>,
 }
@@ -80,15 +90,15 @@ impl Reads for InsertFlags {
     }
 }
 
-/// What `--writes` says, of as many steps as the profile has.
+/// Sets the values of `--writes`, for as many steps as the profile has.
 fn set_writes(benchmark: &mut InsertBenchmark, writes: &[Count]) -> Result<(), FlagError> {
     let (steps, most) = match benchmark.profile.is_legacy() {
         true => ("only l.i1 writes", 1),
-        false => ("l.i1 and l.i2 write", 2),
+        false => ("only l.i1 and l.i2 write", 2),
     };
     if writes.len() > most {
         return Err(FlagError(format!(
-            "--writes has {} values: with {} {steps}",
+            "--writes has {} values, but with {} {steps}",
             writes.len(),
             benchmark.profile
         )));
@@ -97,12 +107,12 @@ fn set_writes(benchmark: &mut InsertBenchmark, writes: &[Count]) -> Result<(), F
     Ok(())
 }
 
-/// As a comparison asks for it, with read-write steps of --secs.
+/// The workload of a comparison, with read-write steps of --secs.
 pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     if asked.tables.is_some() || asked.loads.is_some() {
         return Err(FlagError(
-            "--tables and --loads are for the microbenchmarks: each run of the Insert Benchmark \
-             loads its own tables"
+            "--tables and --loads cannot be used with the Insert Benchmark: each of its runs loads \
+             its own tables. Drop them"
                 .to_string(),
         ));
     }
@@ -116,8 +126,8 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     benchmark.query_time = asked.secs.unwrap_or(Asked::SECS);
     if benchmark.query_time.0 < SHORTEST_STEP {
         return Err(FlagError(
-            "--secs must be at least 1 with --workload ibench: it is the length of a read-write \
-             step"
+            "--secs must be at least 1 with --workload ibench, since it is the length of a \
+             read-write step"
                 .to_string(),
         ));
     }

@@ -2,7 +2,7 @@
 //! the low end at the same rate, while three secondary indexes take the writes in random places.
 //!
 //! A client is one table with a connection that inserts, one that deletes and one that queries.
-//! [`Benchmark`] makes their work for each step; who runs it and what it costs is not known here.
+//! [`Benchmark`] makes their work for each step; it does not know what runs it and what it costs.
 
 mod check;
 mod driver;
@@ -50,16 +50,16 @@ pub struct Benchmark<'a> {
     text: RandomText,
 }
 
-/// Everybody's part in a step, and the books that the check is made from.
+/// The clients of a step, and the ledger that the check needs.
 pub struct Cast {
     pub roles: Vec<Part>,
     pub books: Books,
 }
 
-/// What is known of every table in one step.
+/// What is known about every table in one step.
 pub struct Books(Vec<Book>);
 
-/// What is known of one table in one step.
+/// What is known about one table in one step.
 struct Book {
     table: String,
     /// None when the data are not checked.
@@ -69,7 +69,7 @@ struct Book {
     planned: u64,
 }
 
-/// Whether a table of this name is one of this benchmark's, or a part of one.
+/// Whether this benchmark creates a table, or a partition, of this name.
 pub(crate) fn is_table(name: &str) -> bool {
     match name.split_once('_') {
         Some((table, part)) => is_numbered(table, "pi") && is_numbered(part, "p"),
@@ -97,7 +97,7 @@ impl<'a> Benchmark<'a> {
         Layout::of(self.plan)
     }
 
-    /// Makes what the first step finds: empty tables.
+    /// Creates the empty tables for the first step.
     pub fn create_tables(&self) -> Result<(), Error> {
         let mut connection = self.target.connect()?;
         for table in self.tables() {
@@ -108,7 +108,7 @@ impl<'a> Benchmark<'a> {
         Ok(())
     }
 
-    /// Takes away what an interrupted attempt at creating the indexes left.
+    /// Drops indexes that an interrupted attempt has created.
     pub fn drop_indexes(&self) -> Result<(), Error> {
         let mut connection = self.target.connect()?;
         for table in self.tables() {
@@ -120,14 +120,14 @@ impl<'a> Benchmark<'a> {
         Ok(())
     }
 
-    /// Connects everybody who has a part in a step. `order` is its place in the benchmark; with the
-    /// seed it decides every random draw.
+    /// Connects the clients of a step. `order` is its place in the benchmark; with the seed it
+    /// decides every random draw.
     pub fn cast(&self, step: &Step, order: u64) -> Result<Cast, Error> {
         let tables = self.tables();
         let clients_per_table = u64::from(self.plan.clients / self.plan.tables());
         let batch = u64::from(step.rows_per_commit);
         let rounds = step.rows.div_ceil(batch);
-        // With one table for all, one client's batch is enough to precede the indexes.
+        // With one table for all, the batch of one client is enough before the indexes.
         let clients = match step.kind {
             StepKind::Index => tables.len() as u32,
             _ => self.plan.clients,
@@ -214,7 +214,7 @@ impl<'a> Benchmark<'a> {
         })
     }
 
-    /// What the clients of the first table send in a step, and how the DBMS carries it out.
+    /// The statements of the clients of the first table in a step, and their query plans.
     pub fn explained(&self, step: &Step) -> Result<Vec<Explained>, Error> {
         let (dialect, profile, table) = (self.dialect, self.plan.profile, "pi1");
         let connection = &mut *self.target.connect()?;
@@ -262,7 +262,7 @@ impl<'a> Benchmark<'a> {
         self.tables().into_iter().map(builder).collect()
     }
 
-    /// Compares every table with what was done to it in a step, if the plan wants that.
+    /// Compares every table with what was done to it in a step, if the plan has checks.
     pub fn check(&self, step: &Step, books: &Books) -> Result<(), CheckError> {
         let mut connection = self.target.connect()?;
         let indexed = step.kind != StepKind::Load;

@@ -14,7 +14,7 @@ use crate::random::Random;
 
 /// Rows that a query asks for.
 pub(super) const ROWS_PER_QUERY: usize = 10;
-/// Point queries between two looks at the largest key.
+/// Point queries between two reads of the largest key.
 const QUERIES_BETWEEN_READS: u32 = 100;
 
 /// The range query on an index; `value` is a placeholder or a number.
@@ -107,7 +107,7 @@ impl Work for RangeQuery {
     }
 }
 
-/// Rows of ten random keys, repetition allowed. Keys that are gone return nothing.
+/// Rows of ten random keys, repetition allowed. Deleted keys return nothing.
 pub(super) struct PointQuery {
     connection: Box<dyn Connection>,
     table: String,

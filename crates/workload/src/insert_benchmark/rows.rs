@@ -31,7 +31,7 @@ impl RandomText {
     }
 }
 
-/// What is added up over rows, by the client as it inserts and by the DBMS when it is checked.
+/// Sums over rows, by the client when it inserts and by the DBMS in a check.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sums {
     pub(crate) rows: u64,
@@ -43,10 +43,10 @@ pub(crate) struct Sums {
     pub(crate) data_lengths: u64,
 }
 
-/// Bytes that a row takes in such a statement, and some.
+/// An upper bound of the bytes of a row in an insert statement.
 pub(super) const LONGEST_ROW: u64 = 96;
 
-/// The statement that inserts rows, as far as their values.
+/// The statement that inserts rows, up to their values.
 pub(super) fn insert_head(table: &str) -> String {
     format!(
         "insert into {table} (dateandtime, cashregisterid, customerid, productid, price, data) \
@@ -71,7 +71,7 @@ impl Rows {
         Rows { random, text, legacy_price, head, digits, clock }
     }
 
-    /// Replaces `sql` by a statement that inserts `count` rows; answers their sums.
+    /// Replaces `sql` by a statement that inserts `count` rows; returns their sums.
     pub(crate) fn write_insert(&mut self, count: u32, sql: &mut String) -> Sums {
         sql.clear();
         sql.push_str(&self.head);

@@ -6,7 +6,7 @@ use rqps_plan::{InsertBenchmark, Profile};
 use super::rows::{CASH_REGISTERS, PRICES, PRODUCTS};
 use crate::Dialect;
 
-/// Keys that a session takes in advance, where that is asked for.
+/// Keys that a session takes in advance, in dialects that need it.
 const KEYS_AT_ONCE: u32 = 1000;
 
 /// One of the three secondary indexes, and the range query that reads it: it selects the index's
@@ -81,7 +81,7 @@ const LEGACY: [SecondaryIndex; 3] = [
     },
 ];
 
-/// How tables are laid out, where a plan wants more than the default.
+/// The layout of tables, if a plan wants more than the default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Layout {
     /// 0 for a table in one piece.
@@ -123,7 +123,7 @@ fn partition(table: &str, number: u32) -> String {
     format!("{table}_p{number}")
 }
 
-/// The statements behind the one that makes a partitioned table, and what that one ends in.
+/// The end of the statement that creates a partitioned table, and the statements after it.
 fn partitioning(dialect: Dialect, layout: Layout, table: &str) -> (String, Vec<String>) {
     match (dialect.partitions, layout.partitions) {
         (_, 0) | (Partitions::None, _) => (String::new(), Vec::new()),
@@ -159,7 +159,7 @@ pub(crate) fn secondary_indexes(profile: Profile) -> &'static [SecondaryIndex; 3
     if profile.is_legacy() { &LEGACY } else { &CURRENT }
 }
 
-/// The statements that make an empty table, whether or not one was there.
+/// The statements that create an empty table, whether or not one existed.
 pub(crate) fn create_table(
     dialect: Dialect,
     profile: Profile,
@@ -213,7 +213,7 @@ pub(crate) fn create_indexes(
     }
 }
 
-/// What a statement that must read an index says behind the table's name.
+/// The hint behind the name of the table in a statement that must read an index.
 pub(crate) fn index_hint(dialect: Dialect, table: &str, index: &SecondaryIndex) -> String {
     (dialect.hint)(&format!("{table}_{}", index.suffix))
 }

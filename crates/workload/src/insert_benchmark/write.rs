@@ -10,7 +10,7 @@ use rqps_wire::{Connection, Error, Interrupter, scalar};
 use super::rows::{Rows, Sums};
 use crate::Dialect;
 
-/// What the client knows that it did to one table in one step. Each counter has one writer or few
+/// What the clients know that they did to one table in one step. Each counter has one writer or few
 /// writes, and is read after the step.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
@@ -63,7 +63,7 @@ impl Work for Inserter {
     fn execute(&mut self) -> Result<Effect, Error> {
         let rows = self.connection.run(&self.sql)?;
         if rows != self.sums.rows {
-            let message = format!("inserted {} rows and the DBMS says {rows}", self.sums.rows);
+            let message = format!("inserted {} rows, but the DBMS reports {rows}", self.sums.rows);
             return Err(Error::Protocol(message));
         }
         self.ledger.add_inserted(&self.sums);
@@ -99,7 +99,7 @@ pub(super) struct Deleter {
     pub(super) rows_per_commit: u32,
     pub(super) ledger: Arc<Ledger>,
     pub(super) pair: Arc<Pair>,
-    /// Lower bound of the keys that are left, as the deleter knows it; point queries read it.
+    /// Lower bound of the remaining keys, as the deleter knows it; point queries read it.
     pub(super) bound: Arc<AtomicI64>,
     /// Rounds until the bound is read from the table; 0 before the first.
     pub(super) rounds_left: u32,

@@ -1,5 +1,5 @@
-//! Are the data right? After the load every table is compared with the rows that it was to get, and
-//! after a test that writes with what the clients know they did; and its index with the table.
+//! Checks the data: after the load, compares every table with the rows that it should have, and
+//! after a test that writes with what the clients know that they did; and its index with the table.
 
 use rqps_dbms::Forced;
 use rqps_wire::{Connection, Error, Row};
@@ -23,7 +23,7 @@ pub(super) struct State {
     k: i64,
 }
 
-/// One table and how to look at it.
+/// One table and how to read it.
 pub(super) struct Examiner<'a> {
     pub(super) connection: &'a mut dyn Connection,
     pub(super) dialect: Dialect,
@@ -72,7 +72,7 @@ impl Examiner<'_> {
         let after = self.state()?;
         self.expect("row count", before.rows + change.inserted - change.deleted, after.rows)?;
         let (inserts, deletes) = (test.event.does(Does::Insert), test.event.does(Does::Delete));
-        // What was deleted is put back with the same keys, or stays away as far as is known.
+        // All deleted rows were put back with the same keys, or none was deleted or inserted.
         if change.inserted == change.deleted {
             let ends = (before.min, before.max);
             self.expect("smallest and largest key", ends, (after.min, after.max))?;
@@ -84,7 +84,7 @@ impl Examiner<'_> {
                 self.expect("largest key", least, after.max.to_string())?;
             }
         }
-        // What was deleted had a k that nobody looked at.
+        // The k of deleted rows was not read.
         if !deletes && change.deleted == 0 {
             self.expect("sum of k", before.k + change.k, after.k)?;
         }
@@ -133,7 +133,7 @@ impl Examiner<'_> {
 
 /// A row of integers.
 fn numbers<const N: usize>(sql: &str, rows: Vec<Row>) -> Result<[i64; N], Error> {
-    let odd = || Error::Protocol(format!("{N} numbers were expected from: {sql}"));
+    let odd = || Error::Protocol(format!("expected {N} numbers from: {sql}"));
     let row = rows.into_iter().next().ok_or_else(odd)?;
     let parse = |field: &Option<String>| field.as_deref().and_then(|text| text.parse().ok());
     let numbers: Option<Vec<i64>> = row.iter().map(parse).collect();

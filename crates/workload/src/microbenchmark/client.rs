@@ -1,4 +1,4 @@
-//! A client of a test: draws the values of an event, sends its statements, counts what they did.
+//! A client of a test: draws the values of an event, sends its statements, counts their effects.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use super::statement::{Does, Draw, Template};
 use super::suite::Test;
 use crate::Dialect;
 
-/// Most values that a statement with texts among them has.
+/// The most values of a statement with texts among them.
 const MOST_WITH_TEXT: usize = 16;
 
-/// Two clients that delete and insert the same row: the second finds it gone and then there.
+/// Two clients delete and insert the same row: the second finds it deleted, and then inserted.
 const UNIQUE_VIOLATION: &str = "23505";
 
 pub(super) struct Client {
@@ -32,7 +32,7 @@ pub(super) struct Client {
     tables: Vec<u32>,
     /// Tables are drawn as well.
     varies_tables: bool,
-    /// All values of the event but its texts, which are put in their places on the way.
+    /// All values of the event without its texts, which are inserted when they are sent.
     values: Vec<Value<'static>>,
     text: Vec<u8>,
     /// Some statements are sent as text with their values in it.
@@ -41,7 +41,7 @@ pub(super) struct Client {
     is_in_transaction: bool,
     /// Values must be drawn again: those at hand met an error.
     is_stale: bool,
-    /// What was sent of the operation before an error.
+    /// The part of the operation that was sent before an error.
     before_error: Effect,
     /// Of the attempt so far.
     changes: Vec<(u32, Change)>,
@@ -64,11 +64,11 @@ struct Step {
 enum Form {
     /// By table.
     Prepared(Vec<Statement>),
-    /// What stands around the values, by table; and the statement that was made of it.
+    /// The text around the values, by table; and the complete statement.
     Text { pieces: Vec<Vec<String>>, sql: String },
 }
 
-/// What a transaction begins and ends with.
+/// The begin and the end of a transaction.
 enum Framing {
     Prepared { begin: Statement, commit: Statement },
     Text,
@@ -88,7 +88,7 @@ impl Client {
             false => None,
         };
         let (mut steps, mut draws): (Vec<Step>, Vec<Placed>) = (Vec::new(), Vec::new());
-        // Statements that an event sends more than once are prepared once.
+        // Repeated statements of an event are prepared once.
         let mut prepared: HashMap<&'static str, Vec<Statement>> = HashMap::new();
         let (mut values, mut text) = (0, 0);
         for (index, part) in test.event.parts.iter().enumerate() {
@@ -156,7 +156,7 @@ impl Client {
         }
     }
 
-    /// Sends the event once; what it changes is noted, but not for good.
+    /// Sends the event once; its changes are noted, but not yet entered in the ledger.
     #[inline]
     fn attempt(&mut self, effect: &mut Effect) -> Result<(), Error> {
         self.changes.clear();
@@ -194,8 +194,8 @@ impl Client {
         Ok(())
     }
 
-    /// After an error: what the DBMS asks to be begun again is undone, and will be other work, as
-    /// sysbench has it.
+    /// After an error: if the DBMS asks for a retry, the transaction is rolled back, and the next
+    /// attempt has new values, as in sysbench.
     #[cold]
     fn recover(&mut self, mut error: Error) -> Result<Effect, Error> {
         if let Error::Server { code, class, .. } = &mut error
@@ -215,7 +215,7 @@ impl Client {
 }
 
 impl Step {
-    /// What a statement of it that changed so many rows changed.
+    /// The change of its statement, which affected `rows` rows.
     fn change(&self, rows: i64, values: &[Value<'_>]) -> Change {
         match self.does {
             Does::Read | Does::Set => Change::default(),
@@ -233,7 +233,7 @@ impl Step {
 }
 
 impl Does {
-    /// What a statement that had so many rows comes to.
+    /// The effect of a statement with `rows` rows.
     #[inline]
     fn effect(self, rows: u64) -> Effect {
         match self {
@@ -242,7 +242,7 @@ impl Does {
         }
     }
 
-    /// Whether it changes what the books tell of.
+    /// Whether it changes what the ledger counts.
     #[inline]
     fn is_booked(self) -> bool {
         !matches!(self, Does::Read | Does::Set)
@@ -377,7 +377,7 @@ fn framing(
     Ok(Framing::Prepared { begin, commit: connection.prepare("COMMIT", &[])? })
 }
 
-/// Puts a statement together from what stands around its values.
+/// Assembles a statement from its values and the text around them.
 fn write_sql(
     sql: &mut String,
     pieces: &[String],

@@ -1,11 +1,11 @@
-//! Deletes that do the same work however many there have been.
+//! Deletes that do the same work, however many there were before.
 //!
-//! As published, rows that are deleted stay away: a faster server soon looks for rows that are
-//! gone, which is less work, and so looks faster still. Here every delete finds its row. A client
-//! deletes from keys that are its own, and after some of them puts the rows back, all that a table
-//! lacks in one go. That is not part of an operation's time; it is part of the time in which
-//! operations are counted, and the same for everybody: one row loaded for each row deleted. Between
-//! two of these times a table lacks a part of its rows so small that it does not matter.
+//! As published, deleted rows are not put back: a faster server soon looks for deleted rows, which
+//! is less work, and so appears faster still. Here every delete finds its row. A client deletes
+//! from keys of its own, and from time to time puts back all rows that a table lacks. That is not
+//! part of the time of an operation; it is part of the time in which operations are counted, and
+//! the same for all contenders: one row loaded for each row deleted. In between, a table lacks a
+//! share of its rows that is too small to matter.
 
 use std::collections::HashSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
@@ -24,9 +24,9 @@ use super::statement::DELETE;
 use crate::Dialect;
 use crate::random::Random;
 
-/// Most rows that a client's deletes leave out.
+/// The most rows of a client that may be missing.
 const MOST_GONE: i64 = 100;
-/// Nor do they leave out more than this part of the client's rows.
+/// Nor may more than one in this many of its rows be missing.
 const PART_GONE: i64 = 10;
 
 pub(super) struct Deleter {
@@ -34,7 +34,7 @@ pub(super) struct Deleter {
     statements: Vec<Statement>,
     rows: Rows,
     random: Random,
-    /// The client's keys are `first`, `first + step`, and so on: so many.
+    /// The `keys` keys of the client are `first`, `first + step`, and so on.
     first: i64,
     step: i64,
     keys: i64,
@@ -44,7 +44,7 @@ pub(super) struct Deleter {
 }
 
 impl Deleter {
-    /// `client` counts from 1 to `clients`, of whom there are at most as many as rows in a table.
+    /// `client` counts from 1 to `clients`, which is at most the number of rows of a table.
     pub(super) fn new(
         mut connection: Box<dyn Connection>,
         dialect: Dialect,
@@ -104,7 +104,7 @@ pub(super) fn gone(ledger: &Ledger) -> MutexGuard<'_, Vec<(u32, i64)>> {
     ledger.gone.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keys of a table that were loaded and are not there any more.
+/// Loaded keys that a table no longer has.
 pub(super) fn missing(
     connection: &mut dyn Connection,
     table: u32,

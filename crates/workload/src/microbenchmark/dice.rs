@@ -71,7 +71,7 @@ impl Dice {
         self.uniform.sample(&mut self.random)
     }
 
-    /// Draws what belongs in a place among the values and the text of an event of a test of a size.
+    /// Draws the values or the text of a place in an event; `size` is that of the test.
     #[inline]
     pub(super) fn draw(
         &mut self,

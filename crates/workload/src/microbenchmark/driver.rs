@@ -1,4 +1,4 @@
-//! The load and the tests of the microbenchmarks as tasks, and how they are done on a server.
+//! The load and the tests of the microbenchmarks as tasks, and how they are run on a server.
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Schedule, Until};
@@ -15,9 +15,9 @@ const LOAD: &str = "load";
 /// A test with a number of clients.
 struct Turn {
     test: &'static Test,
-    /// What the plan says; some tests run with as many as there are tables.
+    /// The number in the plan; some tests run with as many as there are tables.
     planned: u32,
-    /// The debt of the writes before it is paid first.
+    /// The server is quiesced first, because of writes before it.
     pays: bool,
 }
 
@@ -32,7 +32,7 @@ fn turns(plan: &Microbenchmark) -> Result<Vec<Turn>, WorkloadError> {
             return Err(WorkloadError::RangeTooLarge { test, size, rows });
         }
         for &planned in &plan.clients {
-            let pays = owes && (!test.writes() || plan.pay_after_each_write);
+            let pays = owes && (!test.writes() || plan.quiesce_after_each_write);
             turns.push(Turn { test, planned, pays });
             owes = (owes && !pays) || test.writes();
         }
@@ -140,7 +140,7 @@ impl Driver for Tests<'_> {
 
     fn prepare(&self, task: &Task, attempt: u32) -> Result<Option<String>, WorkloadError> {
         let Some(test) = self.test(task) else {
-            // The data directory is rqps's own, or its schema in somebody's server is.
+            // The data directory is rqps's own, or its schema in a remote server is.
             return match self.benchmark.existing()? {
                 Found::Other(what) => Err(WorkloadError::OtherTables(what)),
                 Found::Nothing | Found::Same => Ok(None),
@@ -149,9 +149,7 @@ impl Driver for Tests<'_> {
         let restored = if attempt > 1 { self.benchmark.restore(test)? } else { 0 };
         self.benchmark.before(test)?;
         Ok((restored > 0).then(|| {
-            format!(
-                "loaded rows that were missing after an earlier attempt were put back: {restored}"
-            )
+            format!("restored {restored} loaded rows that an earlier attempt had deleted")
         }))
     }
 

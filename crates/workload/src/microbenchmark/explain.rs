@@ -1,4 +1,4 @@
-//! What a test sends, and how the DBMS carries it out.
+//! The statements of a test, and their query plans.
 
 use rqps_wire::{Connection, Error};
 
@@ -7,7 +7,7 @@ use super::suite::Test;
 use crate::Dialect;
 use crate::explain::{self, Explained};
 
-/// Each statement of an event, those that find rows with their plans. `middle` is a key from the
+/// The statements of an event, with query plans if they find rows. `middle` is a key from the
 /// middle of the table.
 pub(super) fn explained(
     connection: &mut dyn Connection,
@@ -36,7 +36,7 @@ pub(super) fn explained(
     Ok(found)
 }
 
-/// The statement with values that are always the same.
+/// The statement with constant values.
 fn filled_in(
     template: &Template,
     dialect: Dialect,

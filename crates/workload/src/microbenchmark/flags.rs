@@ -1,4 +1,4 @@
-//! The microbenchmarks as they are asked for on the command line and in plan files.
+//! The flags of the microbenchmarks, on the command line and in plan files.
 
 use clap::{Args, ValueEnum};
 use rqps_plan::{Count, Microbenchmark, Span, Workload, default_pause};
@@ -7,7 +7,7 @@ use super::{Sequence, select};
 use crate::asked::{Asked, FlagError, Reads};
 use crate::task::WorkloadError;
 
-/// Tests for somebody who names none: each kind of read once.
+/// The tests if none are named: each kind of read once.
 const USUAL: [&str; 10] = [
     "point-query",
     "random-points_range=100",
@@ -22,61 +22,72 @@ const USUAL: [&str; 10] = [
 ];
 
 #[derive(Args)]
+#[command(next_help_heading = "What to measure")]
 pub(crate) struct MicroFlags {
-    /// Clients, each a connection.
-    #[arg(long, default_value_t = 1)]
+    /// Number of clients, each with a connection.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     clients: u32,
     #[command(flatten)]
     suite: Suite,
 }
 
 #[derive(Args)]
+#[command(next_help_heading = "What to measure")]
 pub(crate) struct ScaleupFlags {
-    /// Every test runs with each of these numbers of clients.
+    /// Run every test with each of these numbers of clients.
     #[arg(long, value_name = "N,…", value_delimiter = ',', default_value = "1,2,4,8")]
     clients: Vec<u32>,
     #[command(flatten)]
     suite: Suite,
 }
 
-/// What both verbs say of the tests and their tables.
+/// The flags of both verbs for tests and tables.
 #[derive(Args)]
 struct Suite {
-    /// Tables of equal rows.
-    #[arg(long, default_value_t = 1)]
+    /// Number of tables.
+    #[arg(long, value_name = "N", default_value_t = 1)]
     tables: u32,
     /// Rows of each table.
     #[arg(long, default_value = "100K")]
     rows: Count,
-    /// How long a test that reads is measured, after a warm-up of a fifth of that, 5 s at most.
+    /// Measured time of a test that reads
+    ///
+    /// The warm-up before it takes a fifth of that, at most 5 s.
     #[arg(long, value_name = "SECONDS", default_value = "5")]
     secs: Span,
-    /// The same of a test that writes [default: as --secs].
+    /// Measured time of a test that writes [default: --secs].
     #[arg(long, value_name = "SECONDS")]
     write_secs: Option<Span>,
-    /// Tests by name, or groups of them: reported (the 32 of the published tables), all (the 38
-    /// steps of the suite), pre, point, range, aggregate, write.
+    /// Run these tests or groups of tests
+    ///
+    /// Groups are reported (the 32 tests of the published tables), all (the 38 steps of the suite),
+    /// pre, point, range, aggregate and write.
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', default_value = "reported")]
     tests: Vec<String>,
-    /// In which order the tests run: that of the suite, or as they are given.
+    /// Order of the tests: suite or given.
     #[arg(long, value_enum, hide_possible_values = true, default_value_t = TestOrder::Suite)]
     order: TestOrder,
-    /// Deletes and inserts do the same work for everybody: rows that are deleted are put back, and
-    /// inserts begin with the tables as they were loaded. This is the default.
+    /// Let deletes and inserts do the same work for all contenders (default)
+    ///
+    /// Deleted rows are put back, and inserts begin with the tables as they were loaded.
     #[arg(long, conflicts_with = "as_published")]
     fair_writes: bool,
-    /// Deletes and inserts as in the published suite, where a faster server does other work.
+    /// Run deletes and inserts as published
+    ///
+    /// Then a faster server does different work.
     #[arg(long)]
     as_published: bool,
-    /// Vacuum, or what is like it, after every test that writes, as in the posts with data larger
-    /// than memory.
+    /// Vacuum, or compact, after every test that writes
+    ///
+    /// This is as in the posts with data larger than memory.
     #[arg(long)]
     vacuum_each_write: bool,
-    /// The shortest pause in which the debt of writes is paid
-    /// [default: as published from 10M rows on, in proportion below].
+    /// Minimum pause in which the server is quiesced
+    ///
+    /// [default: as published from 10M rows on, in proportion below]
     #[arg(long, value_name = "SECONDS")]
     pause: Option<Span>,
-    /// Do not compare the tables with what was done to them.
+    /// Do not check the data.
     #[arg(long)]
     no_check: bool,
 }
@@ -103,7 +114,7 @@ impl Suite {
             tests: names(&self.tests, sequence)?,
             fair_writes: !self.as_published,
             pause: self.pause.unwrap_or_else(|| default_pause(total_rows)),
-            pay_after_each_write: self.vacuum_each_write,
+            quiesce_after_each_write: self.vacuum_each_write,
             check: !self.no_check,
         }))
     }
@@ -121,26 +132,26 @@ impl Reads for ScaleupFlags {
     }
 }
 
-/// Every test that is called so, by its own name.
+/// The tests of these names or groups, by their own names.
 fn names(wanted: &[String], sequence: Sequence) -> Result<Vec<String>, WorkloadError> {
     let tests = select(wanted, sequence)?;
     Ok(tests.iter().map(|test| test.short_name().to_string()).collect())
 }
 
-/// Every test of the suite that is called so.
+/// The tests of the suite of these names or groups.
 pub(crate) fn select_names(wanted: &[String]) -> Result<Vec<String>, WorkloadError> {
     names(wanted, Sequence::Suite)
 }
 
-/// The tests that are compared where none is named.
+/// The tests that are compared if none are named.
 pub(crate) fn usual() -> Vec<String> {
     USUAL.map(str::to_string).to_vec()
 }
 
-/// As a comparison asks for it.
+/// The workload of a comparison.
 pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     if asked.writes.is_some() {
-        let reason = "--writes is for the Insert Benchmark: add --workload ibench";
+        let reason = "--writes needs the Insert Benchmark. Add --workload ibench, or drop it";
         return Err(FlagError(reason.to_string()));
     }
     let tests = select_names(asked.names)?;
@@ -156,7 +167,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
         tests,
         fair_writes: true,
         pause: default_pause(total_rows),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: asked.check,
     }))
 }

@@ -1,4 +1,4 @@
-//! What the client knows that it did to the tables.
+//! What a client knows that it did to the tables.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicI64, Ordering};
 pub(super) struct Change {
     pub(super) inserted: i64,
     pub(super) deleted: i64,
-    /// In the sum over the column k, as far as it can be known: not from what was deleted.
+    /// In the sum over the column k; without deleted rows, whose values are not known.
     pub(super) k: i64,
 }
 
-/// The changes of one client, which alone writes it; read when the client has ended.
+/// The changes of one client, the only writer; read when the client has ended.
 #[derive(Debug)]
 pub(super) struct Ledger {
     tables: Box<[[AtomicI64; 3]]>,

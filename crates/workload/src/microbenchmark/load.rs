@@ -12,21 +12,21 @@ use crate::Dialect;
 /// Rows of a batch, which is one transaction: about four megabytes.
 const BATCH: u64 = 20_000;
 
-/// Keys of a table that follow each other.
+/// Consecutive keys of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) table: u32,
     pub(super) keys: Range<u64>,
 }
 
-/// The rows of all tables, dealt out to so many connections: as many to each, and the rows of a
-/// connection follow each other. Where there are fewer rows than connections, some are left over.
+/// Divides the rows of all tables among connections: the same number to each, and the rows of a
+/// connection are consecutive. If there are fewer rows than connections, some get none.
 pub(super) fn deal(tables: u32, rows: u64, connections: u64) -> Vec<Vec<Stretch>> {
     let all = u64::from(tables) * rows;
     let share = |connection: u64| {
         let (start, end) = (all * connection / connections, all * (connection + 1) / connections);
         let stretch = |table: u32| {
-            // What was counted before this table.
+            // Rows of the tables before this one.
             let before = u64::from(table - 1) * rows;
             let place = |row: u64| row.clamp(before, before + rows) - before + 1;
             Stretch { table, keys: place(start)..place(end) }
@@ -36,7 +36,7 @@ pub(super) fn deal(tables: u32, rows: u64, connections: u64) -> Vec<Vec<Stretch>
     (0..connections).map(share).filter(|share: &Vec<Stretch>| !share.is_empty()).collect()
 }
 
-/// Loads stretches one after the other; an operation is a batch.
+/// Loads stretches one after another; an operation is a batch.
 pub(super) struct Loader {
     connection: Box<dyn Connection>,
     dialect: Dialect,
@@ -108,7 +108,7 @@ pub(super) fn load(
 ) -> Result<Effect, Error> {
     let rows = connection.load(&table_name(table), &COLUMNS, lines)?;
     if rows != count {
-        let message = format!("loaded {count} rows and the DBMS says {rows}");
+        let message = format!("loaded {count} rows, but the DBMS reports {rows}");
         return Err(Error::Protocol(message));
     }
     Ok(Effect::write(rows))

@@ -1,18 +1,18 @@
-//! The sysbench microbenchmarks: tables of equal rows, and tests that each do one thing to them.
+//! The sysbench microbenchmarks: tables of one shape, and tests that each do one thing to them.
 //!
 //! [`select`] finds tests in [`tests()`], the table of all of them. [`Benchmark`] loads the tables
-//! and makes the work of each test's clients. The order of calls is: [`Benchmark::existing`];
-//! unless the tables are there, [`Benchmark::loaders`], [`Benchmark::indexers`] and
-//! [`Benchmark::finish_load`], each when the work of the one before it is done; then for each test
+//! and makes the work of each test's clients. The order of calls is: [`Benchmark::existing`]; if
+//! the tables do not exist, [`Benchmark::loaders`], [`Benchmark::indexers`] and
+//! [`Benchmark::finish_load`], each after the work of the one before it; then for each test
 //! [`Benchmark::before`], [`Benchmark::cast`] and, when its clients have ended,
 //! [`Benchmark::after`].
 //!
-//! Writes come in two forms. As published, a faster server ends up with other tables: its deletes
-//! find fewer rows that are left, and its inserts begin with fewer rows. Fair writes do the same
-//! work for everybody: see `delete.rs` for the deletes; and before inserts the tables are as long
-//! as they were loaded and the next id is one more than that. An insert test still makes the tables
-//! of a faster server longer: to keep them short, rows would have to be deleted, and it would be
-//! the deletes that are measured; the work of one insert grows with the logarithm of the rows only.
+//! Writes have two forms. As published, a faster server ends up with other tables: its deletes find
+//! fewer remaining rows, and its inserts begin with fewer rows. Fair writes do the same work for
+//! all contenders: see `delete.rs` for the deletes; and before inserts, the tables have as many
+//! rows as were loaded, and the next id is one more than that. An insert test still makes the
+//! tables of a faster server longer: to keep them short, rows would have to be deleted, and the
+//! deletes would be measured. The work of one insert only grows with the logarithm of the rows.
 
 mod check;
 mod client;
@@ -58,10 +58,10 @@ use load::{Loader, Stretch, deal};
 use rows::Rows;
 use schema::{Mark, continue_after, create_index, create_table, exists, table_name};
 
-/// What the random streams of clients are for; see `rows.rs` for those of rows.
+/// The use of the random streams of clients; see `rows.rs` for those of rows.
 const EVENTS: u64 = 2;
 
-/// Rows are removed and looked for so many ids at a time, so that no transaction or answer is long.
+/// Rows are removed and read in chunks of this many ids, so that no transaction or answer is long.
 const IDS_AT_ONCE: i64 = 50_000;
 
 /// The benchmark against one DBMS.
@@ -72,33 +72,33 @@ pub struct Benchmark<'a> {
     rows: Rows,
 }
 
-/// What is there before the load.
+/// The tables before the load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
     Nothing,
-    /// The tables that the plan wants, loaded and indexed by rqps; tests may have run on them.
+    /// The tables of the plan, loaded and indexed by rqps; tests may have run on them.
     Same,
-    /// Tables of the same names that are something else: what they are.
+    /// Other tables of the same names, and what they are.
     Other(String),
 }
 
-/// The clients of a test, and the books that the check is made from.
+/// The clients of a test, and the ledgers that the check needs.
 pub struct Cast {
     pub work: Vec<Box<dyn Work>>,
-    /// Of several clients: the server's threads that answer each of them, where it tells.
+    /// The server's threads that serve each of several clients, if known.
     pub threads: Vec<Option<u32>>,
     pub books: Books,
 }
 
-/// What is known of the tables in one test.
+/// What is known about the tables in one test.
 pub struct Books {
-    /// By table; none where nothing is to be compared.
+    /// By table; none if nothing is compared.
     before: Option<Vec<State>>,
     /// By client.
     ledgers: Vec<Arc<Ledger>>,
 }
 
-/// Whether a table of this name is one of these benchmarks'.
+/// Whether these benchmarks create a table of this name.
 pub(crate) fn is_table(name: &str) -> bool {
     name == schema::MARK || is_numbered(name, "sbtest")
 }
@@ -118,7 +118,7 @@ impl<'a> Benchmark<'a> {
         Mark { tables: self.plan.tables, rows: self.rows.count, seed: self.rows.seed }
     }
 
-    /// Whether the tables are there already.
+    /// Which tables exist.
     pub fn existing(&self) -> Result<Found, Error> {
         let connection = &mut *self.target.connect()?;
         let mark = Mark::read(connection, self.dialect)?;
@@ -129,7 +129,7 @@ impl<'a> Benchmark<'a> {
                 Found::Other(format!("{tables} table{plural} of {rows} rows, seed {seed}"))
             }
             None if self.has_tables(connection)? => {
-                Found::Other("tables that rqps did not make, or not to the end".to_string())
+                Found::Other("tables that rqps did not create, or did not complete".to_string())
             }
             None => Found::Nothing,
         })
@@ -144,11 +144,11 @@ impl<'a> Benchmark<'a> {
         Ok(false)
     }
 
-    /// Makes the tables anew, and the work that fills them: an operation is a batch of rows, and
-    /// the rows of its effect are rows of the tables. Tables of an earlier load by rqps go, however
-    /// many they were. Rows lie in the order of their keys: where that is not the order in which
-    /// they come, each table is filled by one connection. A server of rqps's `own` has no replicas,
-    /// so that its binary log need not have the rows.
+    /// Creates the tables again, and makes the work that fills them: an operation is a batch of
+    /// rows, and the rows of its effect are rows of the tables. All tables of an earlier load by
+    /// rqps are dropped. Rows are stored in the order of their keys: if the DBMS stores them in the
+    /// order of arrival, one connection fills each table. A server that rqps owns (`own`) has no
+    /// replicas, so its binary log does not need the rows.
     pub fn loaders(&self, own: bool) -> Result<Vec<Assigned>, Error> {
         let connection = &mut *self.target.connect()?;
         let earlier = Mark::read(connection, self.dialect)?.map_or(0, |mark| mark.tables);
@@ -180,7 +180,7 @@ impl<'a> Benchmark<'a> {
         shares.into_iter().map(assign).collect()
     }
 
-    /// Work that builds the indexes of the tables that were filled: an operation is an index.
+    /// Work that builds the indexes of the filled tables: an operation is an index.
     pub fn indexers(&self) -> Result<Vec<Assigned>, Error> {
         let assign = |tables: Vec<u32>| {
             let statements = tables.into_iter().map(create_index).collect();
@@ -189,14 +189,14 @@ impl<'a> Benchmark<'a> {
         self.shares().into_iter().map(assign).collect()
     }
 
-    /// The tables in as many shares as connections are of use at once, none without a table.
+    /// The tables in as many shares as connections are useful at once; no share is empty.
     fn shares(&self) -> Vec<Vec<u32>> {
         let count = self.connections().min(self.plan.tables as usize);
         let share = |first: usize| (first as u32 + 1..=self.plan.tables).step_by(count).collect();
         (0..count).map(share).collect()
     }
 
-    /// How many connections are of use at once.
+    /// How many connections are useful at once.
     fn connections(&self) -> usize {
         match self.dialect.has_one_writer {
             true => 1,
@@ -204,7 +204,7 @@ impl<'a> Benchmark<'a> {
         }
     }
 
-    /// Notes that the tables are whole, and checks that they are, if the plan wants that.
+    /// Marks the tables as complete, after a check if the plan has checks.
     pub fn finish_load(&self) -> Result<(), CheckError> {
         let connection = &mut *self.target.connect()?;
         if self.plan.check {
@@ -215,10 +215,10 @@ impl<'a> Benchmark<'a> {
         Ok(self.mark().write(connection)?)
     }
 
-    /// For a test that is made again because it was cut short, before [`Benchmark::before`]: puts
-    /// back what its clients had deleted. Nobody else knows which rows those were: rqps may have
-    /// been killed, and a server may have carried out a delete whose answer nobody waited for.
-    /// Answers how many.
+    /// For a test that is repeated after an interruption, before [`Benchmark::before`]: restores
+    /// the rows that its clients had deleted. Only the tables show which these are: rqps may have
+    /// been killed, and a server may have executed a delete whose answer was not read. Returns
+    /// their number.
     pub fn restore(&self, test: &Test) -> Result<usize, Error> {
         if !self.puts_back(test) {
             return Ok(0);
@@ -228,14 +228,14 @@ impl<'a> Benchmark<'a> {
         for table in 1..=self.plan.tables {
             let mut missing = missing(connection, table, &self.rows)?;
             all += missing.len();
-            // The books of the test begin after this.
+            // The ledgers of the test begin after this.
             put_back(connection, &self.rows, &mut missing, &Ledger::new(self.plan.tables))?;
         }
         Ok(all)
     }
 
-    /// What has to be done before a test is measured: where writes are fair, inserts begin with the
-    /// tables as long as they were loaded.
+    /// Prepares the tables for a test: with fair writes, inserts begin with as many rows as were
+    /// loaded.
     pub fn before(&self, test: &Test) -> Result<(), Error> {
         if !self.plan.fair_writes || test.event.does(Does::Delete) || !test.event.does(Does::Insert)
         {
@@ -259,7 +259,7 @@ impl<'a> Benchmark<'a> {
         Ok(())
     }
 
-    /// What a test sends, and how the DBMS carries it out.
+    /// The statements of a test, and their query plans.
     pub fn explained(&self, test: &Test) -> Result<Vec<Explained>, Error> {
         let connection = &mut *self.target.connect()?;
         let middle = (self.rows.count / 2).max(1) as i64;
@@ -289,7 +289,7 @@ impl<'a> Benchmark<'a> {
         Ok(cast)
     }
 
-    /// Rows that this test deletes are put back.
+    /// Whether the rows that this test deletes are put back.
     fn puts_back(&self, test: &Test) -> bool {
         self.plan.fair_writes && test.event.does(Does::Delete) && !test.event.does(Does::Insert)
     }
@@ -316,14 +316,14 @@ impl<'a> Benchmark<'a> {
     }
 
     fn random(&self, test: &Test, client: u32, place: u64) -> Random {
-        // Of the name, so that a new test does not change the others.
+        // From the name, so that a new test does not change the draws of others.
         let name: Vec<u64> = test.name.bytes().map(u64::from).collect();
         let name = derive(self.rows.seed, &name);
         stream(name, &[EVENTS, place, u64::from(client)])
     }
 
-    /// When the clients of a test have ended: puts back what they left out, and compares the tables
-    /// with what was done to them, if the plan wants that.
+    /// When the clients of a test have ended: puts back the rows that are missing, and compares the
+    /// tables with what was done to them, if the plan has checks.
     pub fn after(&self, test: &Test, books: &Books) -> Result<(), CheckError> {
         let connection = &mut *self.target.connect()?;
         for ledger in &books.ledgers {

@@ -1,5 +1,5 @@
-//! Rows of the tables: of the seed, the table and the key alone, so that any of them can be made
-//! again at any time.
+//! Rows of the tables. They depend on the seed, the table and the key alone, so that each can be
+//! made again at any time.
 
 use rand::{Rng, RngExt};
 
@@ -8,7 +8,7 @@ use crate::random::{Random, stream};
 /// Changed whenever the same seed gives other rows.
 pub(super) const DATA_VERSION: u32 = 1;
 
-/// What the random streams are for.
+/// The use of the random streams.
 const ROWS: u64 = 1;
 
 /// Groups of digits with a dash between them: ten in the column c, five in the column pad.
@@ -59,7 +59,7 @@ impl Rows {
         lines.push(b'\n');
     }
 
-    /// What a table adds up to after it was loaded.
+    /// The sums of a table after its load.
     pub(super) fn sums(&self, table: u32) -> Sums {
         let mut sums = Sums { rows: self.count, k: 0, checksum: 0 };
         for id in 1..=self.count as i64 {
@@ -71,7 +71,7 @@ impl Rows {
     }
 }
 
-/// What a table adds up to.
+/// The sums of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Sums {
     pub(super) rows: u64,
@@ -80,12 +80,12 @@ pub(super) struct Sums {
 }
 
 /// Every row counts as a number below 2^31, so that the sum over two billion rows is a signed
-/// 64-bit number. The key is a factor: rows that have changed places are seen.
+/// 64-bit number. The key is a factor, so that swapped rows change the sum.
 const PRIME: i64 = 2_147_483_647;
 const KEYS: i64 = 1009;
 
-/// The groups that are looked at, by their column and place. Every change that a test makes to a
-/// text replaces all of its groups.
+/// The groups in the checksum, by their column and place. Every change of a text by a test replaces
+/// all of its groups.
 const LOOKED_AT: [(&str, usize, i64); 4] =
     [("c", 0, 3), ("c", 9, 5), ("pad", 0, 7), ("pad", 4, 11)];
 const K_FACTOR: i64 = 13;
@@ -105,7 +105,7 @@ impl Row {
     }
 }
 
-/// The same in SQL; `bigint` is how the DBMS calls a 64-bit integer in a cast.
+/// The same in SQL; `bigint` is the name of a 64-bit integer in a cast.
 pub(super) fn checksum_sql(bigint: &str) -> String {
     let groups = LOOKED_AT.map(|(column, place, factor)| {
         let start = place * (GROUP + 1) + 1;
@@ -131,7 +131,7 @@ pub(super) fn write_digits(random: &mut Random, text: &mut [u8]) {
     }
 }
 
-/// Writes a number of at most as many digits as there is room for, with leading zeroes.
+/// Writes a number with leading zeroes; its digits must fit.
 #[inline]
 fn write_number(mut number: u64, text: &mut [u8]) {
     let mut pairs = text.rchunks_exact_mut(2);

@@ -1,11 +1,11 @@
-//! Tables and indexes, exactly as published; SQLite's are their counterpart.
+//! Tables and indexes, exactly as published, with counterparts for SQLite.
 
 use rqps_wire::{Connection, Error, scalar};
 
 use super::rows::DATA_VERSION;
 use crate::Dialect;
 
-/// Which tables rqps made, and of what. Written when they are whole.
+/// The table that tells which tables rqps created, and of what. Written when they are complete.
 pub(super) const MARK: &str = "sbtest_made_by_rqps";
 
 /// Counted from 1.
@@ -31,13 +31,12 @@ pub(super) fn create_index(table: u32) -> String {
     format!("CREATE INDEX {} ON {}(k)", index_name(table), table_name(table))
 }
 
-/// A statement after which the next id that the server gives is one more than `id`, which is the
-/// largest there is.
+/// A statement after which the server's next id is one more than `id`, the largest in the table.
 pub(super) fn continue_after(dialect: Dialect, table: u32, id: u64) -> String {
     (dialect.continue_after)(&table_name(table), "id", id)
 }
 
-/// What tables were made of.
+/// The parameters of the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     pub(super) tables: u32,

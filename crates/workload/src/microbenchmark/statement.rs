@@ -1,11 +1,11 @@
-//! What an event sends: statements as templates, and how their values are drawn.
+//! The statements of an event as templates, and how their values are drawn.
 
 use rqps_load::Statements;
 use rqps_wire::Type;
 
 use crate::Dialect;
 
-/// What a client does over and over.
+/// The operation that a client repeats.
 #[derive(Debug)]
 pub struct Event {
     /// Between BEGIN and COMMIT.
@@ -13,11 +13,11 @@ pub struct Event {
     pub parts: &'static [Part],
 }
 
-/// Statements on one table, which is drawn anew for each part.
+/// Statements on one table, which is drawn for each part.
 #[derive(Debug)]
 pub struct Part {
     pub statements: &'static [Template],
-    /// How often all of them are sent, one after the other.
+    /// How often all of them are sent, one after another.
     pub times: usize,
 }
 
@@ -26,7 +26,7 @@ pub struct Part {
 pub struct Template {
     /// `{table}` is a table's name, `?` a value, and `{list}` as many as the test's size.
     pub text: &'static str,
-    /// The text where a key of 0 is the next one, if it is another: as sysbench has it for MySQL.
+    /// The text for a DBMS where key 0 means the next key, if it differs: as in sysbench for MySQL.
     pub with_key: Option<&'static str>,
     /// In the order of the text.
     pub draws: &'static [Draw],
@@ -35,12 +35,12 @@ pub struct Template {
     pub as_text: bool,
 }
 
-/// How one value or more are drawn.
+/// How one or more values are drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Draw {
     /// A key by the test's distribution.
     Key,
-    /// The key before this one once more.
+    /// The previous key again.
     SameKey,
     /// A uniform start, and the end so that a full range has the test's size.
     Range,
@@ -57,7 +57,7 @@ pub enum Draw {
 }
 
 impl Draw {
-    /// Values that it gives to a test of a size.
+    /// The number of values that it gives to a test of a size.
     pub(super) fn values(self, size: usize) -> usize {
         match self {
             Draw::Range => 2,
@@ -137,7 +137,7 @@ pub(super) const RANDOM_POINTS: Event = alone(&[single(&[IN_LIST])]);
 pub(super) const HOT_POINTS: Event =
     alone(&[single(&[Template { draws: &[Draw::HotKeys], ..IN_LIST }])]);
 
-/// The tests that read by a key or by k, and only the column of the index or another one, too.
+/// The tests that read by id or by k, and select the indexed column alone, or also c.
 macro_rules! by_column {
     ($points:ident, $ranges:ident, $columns:literal, $column:literal) => {
         pub(super) const $points: Event = alone(&[single(&[template(
@@ -214,7 +214,7 @@ impl Template {
         self.with_list(dialect, &vec!["?"; size].join(", "), table)
     }
 
-    /// The same for people: of a long list only the first value and how many they are.
+    /// The same for people: a long list is shortened to its first value and its length.
     pub(super) fn shown(&self, dialect: Dialect, size: usize, table: &str) -> String {
         match size {
             0..=3 => self.for_table(dialect, size, table),
@@ -227,7 +227,7 @@ impl Template {
         text.replace("{table}", table).replace("{list}", list)
     }
 
-    /// What is prepared: the text in the notation of the DBMS, and the types of its parameters.
+    /// What is prepared: the text in the syntax of the DBMS, and the types of its parameters.
     /// Numbers are 64-bit and texts are varchar, as sysbench declares them.
     pub fn prepared_form(&self, dialect: Dialect, size: usize, table: &str) -> (String, Vec<Type>) {
         let mut text = String::new();
@@ -248,7 +248,7 @@ impl Event {
         self.parts.iter().flat_map(repeated).flatten()
     }
 
-    /// The statements of an event that finds every row it looks for, as sysbench counts them.
+    /// The statements of an event that finds every row, as sysbench counts them.
     pub fn statements(&self) -> Statements {
         let (mut reads, mut writes) = (0, 0);
         for template in self.templates() {

@@ -1,5 +1,5 @@
-//! The table of tests: all that the published suite has, a row each. A test is added here and
-//! nowhere else, with its event in `statement.rs` if it sends something new.
+//! The table of tests: all of the published suite, a row each. A new test is a row here, and an
+//! event in `statement.rs` if it sends something new.
 
 use std::time::Duration;
 
@@ -31,31 +31,31 @@ pub struct Test {
     pub size: usize,
 }
 
-/// What a test is for.
+/// The purpose of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
     Reported,
     /// Fills caches for those after it; not reported.
     WarmUp,
-    /// Runs before any writes, to be compared with its namesake after them. In the suite of today
-    /// two of them are left, and not reported.
+    /// Runs before any writes, to be compared with its namesake after them. The current suite has
+    /// two of them, which are not reported.
     Before {
         in_suite: bool,
     },
 }
 
-/// Which of the plan's times a test takes.
+/// Which time of the plan a test is measured for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Time {
     Read,
     Write,
-    /// One minute, or the time of the tests that read if that is shorter.
+    /// One minute, or the time of tests that read if that is shorter.
     Minute,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Clients {
-    /// As many as the plan says.
+    /// As many as in the plan.
     Planned,
     OnePerTable,
 }
@@ -70,7 +70,7 @@ pub enum Keys {
     First,
 }
 
-/// In which order selected tests run.
+/// The order in which selected tests run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
     Suite,
@@ -119,8 +119,8 @@ impl Test {
 use Group::{Aggregate, Point, Range, Write};
 
 /// In the order of the suite. A range of ids has as many rows as its name says; one of the tests
-/// covered and notcovered has 101, since both of its ends are counted. A name may say another
-/// number than the size: that is how the tests were published.
+/// covered and notcovered has 101, since both of its ends are included. A name may have another
+/// number than the size, since the tests were published with it.
 static TESTS: &[Test] = &[
     test("point-query.warm_range=100", Point, &POINT_QUERY, 1).warm_up().one_per_table(),
     test("scan.warmpre_range=100", Range, &SCAN, 0).warm_up().time(Time::Minute),
@@ -181,7 +181,7 @@ impl Test {
         self.name.split_once("_range=").map_or(self.name, |(stem, _)| stem)
     }
 
-    /// The name without its range where no other test has the same.
+    /// The name without its range, if no other test has the same.
     pub fn short_name(&self) -> &'static str {
         let namesakes = TESTS.iter().filter(|test| test.stem() == self.stem()).count();
         if namesakes == 1 { self.stem() } else { self.name }
@@ -208,7 +208,7 @@ impl Test {
         self.purpose == Purpose::Reported
     }
 
-    /// Part of the suite as it is run today.
+    /// Part of the current suite.
     pub fn is_in_suite(&self) -> bool {
         self.purpose != Purpose::Before { in_suite: false }
     }
@@ -224,7 +224,7 @@ impl Test {
         self.size == 0
     }
 
-    /// How many clients run it when the plan is at `planned`.
+    /// How many clients run it if the plan is at `planned`.
     pub fn clients(&self, planned: u32, tables: u32) -> u32 {
         match self.clients {
             Clients::Planned => planned,
@@ -252,19 +252,19 @@ impl Test {
     }
 }
 
-/// Every test there is, in the order of the suite; more than one run of it has.
+/// All tests, in the order of the suite; the current suite has fewer.
 pub fn tests() -> &'static [Test] {
     TESTS
 }
 
-/// The 38 tests of the suite of today, in their order.
+/// The 38 tests of the current suite, in their order.
 pub fn suite() -> impl Iterator<Item = &'static Test> {
     TESTS.iter().filter(|test| test.is_in_suite())
 }
 
 /// The tests by these names, each once. A name is that of a test; that of tests without their range
 /// (`random-points` are three); a group (`point`, `range`, `aggregate`, `write`), which is its
-/// reported tests; or `reported`, `pre` or `all`, the last being the suite of today.
+/// reported tests; or `reported`, `pre` or `all`, the last being the current suite.
 pub fn select(names: &[String], sequence: Sequence) -> Result<Vec<&'static Test>, UnknownTest> {
     let mut selected: Vec<&'static Test> = Vec::new();
     for name in names {
@@ -286,7 +286,7 @@ pub fn select(names: &[String], sequence: Sequence) -> Result<Vec<&'static Test>
 }
 
 fn unknown(name: &str) -> UnknownTest {
-    // A name with a range that no test has is nearest to that of the test.
+    // A name with an unknown range is compared without it.
     let stem = name.split_once("_range=").map_or(name, |(stem, _)| stem);
     let groups = Group::ALL.map(Group::name);
     let mut known: Vec<&str> = [&groups[..], &["reported", "pre", "all"]].concat();
@@ -383,7 +383,7 @@ mod tests {
         let text = error.to_string();
         assert!(
             text.starts_with(
-                "there is no test or group 'hot-pionts_range=100'; did you mean 'hot-points'?"
+                "unknown test or group 'hot-pionts_range=100': did you mean 'hot-points'?"
             ),
             "{text}"
         );

@@ -12,11 +12,11 @@ const EXPONENT: f64 = 0.8;
 #[derive(Clone, Debug)]
 pub(super) struct Zipf {
     ranks: f64,
-    /// Ends of the interval that is drawn from: the integral at 1.5 less the first rank's weight,
-    /// and at half a rank beyond the last.
+    /// Ends of the interval that is drawn from: the integral at 1.5 minus the weight of the first
+    /// rank, and at half a rank beyond the last.
     low: f64,
     high: f64,
-    /// A point at most this far below a rank is taken without a look at the rank's weight.
+    /// A point at most this far below a rank is accepted without the weight of the rank.
     squeeze: f64,
 }
 

@@ -89,7 +89,7 @@ pub(crate) fn plan(tables: u32, rows: u64) -> Microbenchmark {
         tests: vec!["all".to_string()],
         fair_writes: true,
         pause: Span(Duration::ZERO),
-        pay_after_each_write: false,
+        quiesce_after_each_write: false,
         check: true,
     }
 }

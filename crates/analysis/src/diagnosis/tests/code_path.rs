@@ -1,4 +1,4 @@
-//! A longer code path: how much of the added time CPU must be, and what makes it sure.
+//! A longer code path: how much of the added time CPU must be, and what makes the finding strong.
 
 use super::*;
 
@@ -9,13 +9,13 @@ fn r1_user_cpu_that_explains_it_is_a_longer_code_path() {
     assert_eq!(
         finding.statement,
         "-2.9 % operations/s: +1.39 us (95 % interval +1.25 to +1.53) of user CPU per operation \
-         explain 93 % of it. Top growth: `ExecInitNode` +1.1 us (strong)."
+         explains 93 % of the change. Top growth: `ExecInitNode` +1.1 us (strong)."
     );
     assert_eq!(finding.next, "the flame graphs in report.html");
 }
 
 #[test]
-fn r1_between_builds_that_were_compiled_otherwise_blames_no_code_alone() {
+fn r1_between_builds_that_were_compiled_differently_blames_no_code_alone() {
     for (builds, cause, names) in [
         (Builds::Alike, Cause::CodePath, ["a longer code path", "a shorter code path"]),
         (Builds::OfOneSource, Cause::OtherBuild, ["another build of the same source"; 2]),
@@ -57,8 +57,8 @@ fn r1_is_less_sure_where_less_was_looked_at() {
     assert_eq!(bare.causes(), [(Cause::CodePath, Confidence::Hint)]);
 }
 
-/// Postgres 16 and 17 as they were measured by slices. What wakes the server by the second does so
-/// more often for each operation of the slower one.
+/// Postgres 16 and 17 as they were measured by slices. A timer that wakes the server once a second
+/// does so more often for each operation of the slower one.
 fn hot_points() -> Case {
     Case::slower("hot-points", Class::HotPoint, 131.0)
         .part(Part::ServerUser, 0.995)
@@ -87,10 +87,10 @@ fn r1_is_as_sure_by_slices_as_by_whole_runs() {
 }
 
 #[test]
-fn r1_is_a_hint_without_a_twin_and_without_knowing_what_one_client_does() {
-    let without_a_twin = hot_points().with(|evidence| evidence.environment.twin_moved = None);
-    assert_eq!(without_a_twin.causes(), [(Cause::CodePath, Confidence::Likely)]);
-    let less = without_a_twin.with(|evidence| evidence.clients = 8);
+fn r1_is_a_hint_without_a_control_and_without_knowing_what_one_client_does() {
+    let without_control = hot_points().with(|evidence| evidence.environment.control_moved = None);
+    assert_eq!(without_control.causes(), [(Cause::CodePath, Confidence::Likely)]);
+    let less = without_control.with(|evidence| evidence.clients = 8);
     assert_eq!(less.causes(), [(Cause::CodePath, Confidence::Hint)]);
     let unexplained = hot_points().part(Part::ServerUser, 0.4).part(Part::Rest, 0.3);
     assert_eq!(unexplained.causes(), [(Cause::Unexplained, Confidence::Hint)]);
@@ -106,28 +106,29 @@ fn r1_is_less_sure_where_switches_have_time_in_them() {
 }
 
 #[test]
-fn r1_needs_more_than_the_noise_of_the_twins() {
+fn r1_needs_more_than_the_noise_of_the_controls() {
     let noisy = longer_code().with(|evidence| {
         evidence.metrics.get_mut("server_cpu_user").unwrap().noise = 0.05;
     });
     assert!(!noisy.has(Cause::CodePath));
 }
 
-/// 70 % of the added time are the main evidence; from half on there is the pattern, which is never
-/// more than a hint. MySQL 8.0's qp100 beside 5.6's has 69 %.
+/// 70 % of the added time is the main evidence. From half on there is only the pattern, which is a
+/// hint. MySQL 8.0's qp100 beside 5.6's has 69 %.
 #[test]
 fn r1_is_a_hint_where_cpu_is_most_but_not_nearly_all_of_it() {
     let of = |share: f64| longer_code().part(Part::ServerUser, share);
     assert_eq!(of(0.71).causes(), [(Cause::CodePath, Confidence::Strong)]);
     let most = of(0.69).only();
     assert_eq!((most.cause, most.confidence), (Cause::CodePath, Confidence::Hint));
-    assert!(most.statement.contains("of user CPU per operation explain 69 % of it"), "{most:?}");
+    let told = "of user CPU per operation explains 69 % of the change";
+    assert!(most.statement.contains(told), "{most:?}");
     assert!(most.statement.ends_with("(hint)."), "{most:?}");
     assert_eq!(of(0.49).causes(), [(Cause::Unexplained, Confidence::Hint)]);
 }
 
-/// The kernel samples which of the CPU is its own. With the server's CPU known exactly, a part that
-/// is no more than what the twin differs by takes no cause away.
+/// The kernel samples system CPU. If the server's CPU is known exactly, a growth of system CPU
+/// below the difference of the A/A control contradicts no cause.
 #[test]
 fn r1_is_not_hidden_by_a_part_of_the_kernel_that_is_noise() {
     let in_kernel = |noise: f64| {
@@ -142,6 +143,6 @@ fn r1_is_not_hidden_by_a_part_of_the_kernel_that_is_noise() {
     assert!(in_kernel(0.2).has(Cause::CodePath));
     assert!(
         !in_kernel(0.01).has(Cause::CodePath),
-        "what is beyond doubt in the kernel is no code path"
+        "a significant growth in the kernel is no code path"
     );
 }

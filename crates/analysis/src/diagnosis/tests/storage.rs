@@ -1,8 +1,8 @@
-//! What goes to storage: reads, writes and the flushes of commits.
+//! Storage: reads, writes and the flushes of commits.
 
 use super::*;
 
-/// Seed 000: qr1000.L6 at 0.39 of the base, with twice the reads.
+/// Seed 000: qr1000.L6 at 0.39 of the baseline, with twice the reads.
 fn more_reads() -> Case {
     Case::slower("qr1000.L6", Class::Range, -61.0)
         .part(Part::BlockIo, 0.7)
@@ -19,23 +19,23 @@ fn r4_reads_name_space_cache_or_filters() {
     assert_eq!(
         finding.statement,
         "operations/s by a factor of 0.39: KiB read per operation change by a factor of 2.00 \
-         (95 % interval 1.87 to 2.14): the database is as large as before, so look at the cache \
-         and the plan; waiting for them explains 70 % (strong)."
+         (95 % interval 1.87 to 2.14). The database has the same size: check the cache and the \
+         query plan. Waiting for reads explains 70 % of the change (strong)."
     );
     let larger = more_reads().metric("database_bytes", 1.6).only();
-    assert!(larger.statement.contains("the database has another size, +60.0 %"));
+    assert!(larger.statement.contains("The size of the database changes by +60.0 %"));
     let hardly = more_reads().metric("database_bytes", 1.013).only();
-    assert!(hardly.statement.contains("as large as before"), "{}", hardly.statement);
+    assert!(hardly.statement.contains("has the same size"), "{}", hardly.statement);
     let filters = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).only();
-    assert!(filters.statement.contains("filters spare fewer reads (rocksdb_bloom_filter_useful)"));
+    assert!(filters.statement.contains("Filters avoid fewer reads (rocksdb_bloom_filter_useful)"));
     let without = more_reads().metric("rocksdb_bloom_filter_useful", 0.3).with(|evidence| {
         evidence.metrics.get_mut("rocksdb_bloom_filter_useful").unwrap().contender = 0.0;
     });
-    assert!(!without.only().statement.contains("filters"), "another DBMS has none");
+    assert!(!without.only().statement.contains("Filters"), "another DBMS has none");
 }
 
 /// MySQL 8.0 with a pool that does not hold the data, on a device that answers at once: half of the
-/// time that is added is CPU, and there is one voluntary switch for each read.
+/// added time is CPU, and there is one voluntary switch for each read.
 #[test]
 fn r4_a_statement_that_begins_to_read_takes_cpu_for_it() {
     let begins = |reads: f64| {
@@ -79,13 +79,13 @@ fn r5_writes_are_told_by_where_they_go() {
     assert_eq!(
         log.statement,
         "-15.0 % operations/s: KiB written per operation change by +20.5 % (95 % interval +18.3 % \
-         to +22.8 %); it is the log: look at full page images, compression, size of records \
-         (strong)."
+         to +22.8 %). The difference is in the log: check full-page images, compression and record \
+         size (strong)."
     );
     let pages = more_writes().metric("Innodb_pages_written", 1.3).only();
     assert!(pages.statement.contains("random changes of secondary indexes"));
     let twice = more_writes().metric("Innodb_dblwr_pages_written", 2.0).only();
-    assert!(twice.statement.contains("it is pages that are written twice"));
+    assert!(twice.statement.contains("The difference is in pages that are written twice"));
     let neither = ["Innodb_pages_written", "Innodb_os_log_written"];
     let neither = neither.into_iter().fold(more_writes(), |case, name| case.metric(name, 1.0));
     let double = explain(&neither.0).into_iter().find(|one| one.cause == Cause::Writes).unwrap();
@@ -108,15 +108,15 @@ fn r5_is_the_log_where_half_of_the_bytes_that_were_added_are_its() {
         })
     };
     let doubled = log_of(1.0, 2.0).only().statement;
-    assert!(doubled.contains("it is pages: look at checkpoints"), "{doubled}");
+    assert!(doubled.contains("The difference is in pages: check checkpoints"), "{doubled}");
     let most = log_of(20.0, 32.0).only().statement;
-    assert!(most.contains("it is the log"), "{most}");
-    // The DBMS counts for a batch of 50 rows, and the rest is by row.
+    assert!(most.contains("The difference is in the log"), "{most}");
+    // The DBMS counts per batch of 50 rows, and the rest is per row.
     let batches = |case: Case| case.with(|evidence| evidence.each = Some(50.0)).only().statement;
     let doubled = batches(log_of(50.0, 100.0));
-    assert!(doubled.contains("it is pages"), "{doubled}");
+    assert!(doubled.contains("The difference is in pages"), "{doubled}");
     let most = batches(log_of(1000.0, 1600.0));
-    assert!(most.contains("it is the log"), "{most}");
+    assert!(most.contains("The difference is in the log"), "{most}");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn r5_is_a_hint_where_a_little_more_is_written_by_operations_that_take_much_long
     assert!(longer(-9.0).contains(&(Cause::Writes, Confidence::Strong)));
 }
 
-/// A client that is 5 % slower: the log writer goes on writing by the second.
+/// A client that is 5 % slower: the log writer continues to write by the second.
 #[test]
 fn r5_is_a_hint_where_no_more_is_written_in_a_second() {
     let by_the_second = |of_waiting: f64| {
@@ -175,7 +175,7 @@ fn r11_waiting_for_syncs_is_commit_latency() {
     assert_eq!((finding.cause, finding.confidence), (Cause::Commit, Confidence::Strong));
     assert!(
         finding.statement.contains(
-            "+110 us (95 % interval +99 to +121) of waiting for syncs per operation explain 94 %"
+            "+110 us (95 % interval +99 to +121) of waiting for syncs per operation explains 94 %"
         ),
         "{}",
         finding.statement
@@ -196,7 +196,7 @@ fn r11_more_flushes_are_commit_latency_too() {
     let more = commits().metric("device_flushes", 40.0).with(|evidence| evidence.sync = None);
     let finding = more.only();
     assert_eq!(finding.cause, Cause::Commit);
-    assert!(finding.statement.contains("flushes of the device per operation change by a factor"));
+    assert!(finding.statement.contains("device flushes per operation change by a factor"));
     let as_many = commits().metric("device_flushes", 1.0).with(|evidence| evidence.sync = None);
     assert!(!as_many.has(Cause::Commit));
 }
@@ -219,7 +219,7 @@ fn r11_a_flush_per_operation_where_there_was_none_is_commit_latency_with_the_cpu
     assert_eq!(findings.len(), 1, "{findings:#?}");
     assert_eq!(findings[0].cause, Cause::Commit);
     let told =
-        "waiting, for a CPU as well, and system CPU explain 77 % of it, and flushes of the device";
+        "waiting (also for a CPU) and system CPU explain 77 % of the change, and device flushes";
     assert!(findings[0].statement.contains(told), "{}", findings[0].statement);
     assert!(!begins(0.01).has(Cause::Commit), "one in a hundred operations waits for a flush");
 }
@@ -265,13 +265,13 @@ fn of_two_engines_of_a_server_the_one_that_works_is_looked_at() {
     };
     let told = |case: Case| {
         let found = explain(&case.0).into_iter().find(|finding| finding.cause == Cause::Writes);
-        found.unwrap().statement.contains("it is the log")
+        found.unwrap().statement.contains("The difference is in the log")
     };
     assert!(told(written(300.0, 0.0)));
     assert!(!told(written(0.1, 300.0)));
 }
 
-/// What contenders read and wrote while they took turns on a device is told by their processes.
+/// While arms take turns on a device, the counters of their processes say what each read and wrote.
 #[test]
 fn r4_and_r5_take_the_servers_own_io_where_the_device_is_shared() {
     let reads = Case::slower("point", Class::Point, -50.0).metric("server_read_bytes", 2.0);

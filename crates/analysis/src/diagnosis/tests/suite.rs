@@ -1,4 +1,4 @@
-//! What shows in several tests only.
+//! Causes that show only in several tests.
 
 use super::*;
 
@@ -100,7 +100,7 @@ fn r12_the_same_system_cpu_everywhere_is_the_protocol() {
     let finding = find(&findings, Cause::Protocol).unwrap();
     assert_eq!(finding.confidence, Confidence::Strong);
     assert!(
-        finding.statement.starts_with("+1.5 us of system CPU per operation in all of 5 tests"),
+        finding.statement.starts_with("+1.5 us of system CPU per operation in all 5 tests"),
         "{}",
         finding.statement
     );
@@ -134,7 +134,7 @@ fn r12_is_contradicted_by_system_cpu_that_grows_with_rows() {
     assert_eq!(find(&findings, Cause::Protocol), None);
 }
 
-/// Read-only ranges of several sizes: `micros` more for so many rows.
+/// Read-only ranges of several sizes: `micros` is the added time by the number of rows.
 fn sizes(micros: fn(f64) -> f64) -> Vec<Evidence> {
     let sizes = [10.0, 100.0, 1000.0, 10_000.0];
     let cases = sizes.map(|rows| {
@@ -154,16 +154,16 @@ fn r13_a_fixed_cost_is_told_from_one_per_row() {
     let fixed = explain_suite(&sizes(|_| 1.2));
     let finding = find(&fixed, Cause::StatementOrRow).unwrap();
     assert_eq!(finding.confidence, Confidence::Strong);
-    let told = "read-only, 4 sizes on a line (p = 1.00): +1.20 us (95 % interval +1.08 to +1.32) per \
-                statement: parse, plan or executor start; ";
+    let told = "read-only, 4 sizes fit a line (p = 1.00): +1.20 us (95 % interval +1.08 to +1.32) \
+                per statement (parsing, planning or executor start); ";
     assert!(finding.statement.starts_with(told), "{}", finding.statement);
-    let told = "per 1000 rows, which may be nothing (strong).";
+    let told = "per 1000 rows, which may be zero (strong).";
     assert!(finding.statement.ends_with(told), "{}", finding.statement);
     let by_row = explain_suite(&sizes(|rows| rows / 1000.0));
     let statement = &find(&by_row, Cause::StatementOrRow).unwrap().statement;
     let told = "+1.000 us (95 % interval +0.976 to +1.024) per 1000 rows; ";
     assert!(statement.contains(told), "{statement}");
-    let told = "per statement, which may be nothing (strong).";
+    let told = "per statement, which may be zero (strong).";
     assert!(statement.ends_with(told), "{statement}");
     let both = explain_suite(&sizes(|rows| 1.2 - rows / 1000.0));
     let statement = &find(&both, Cause::StatementOrRow).unwrap().statement;
@@ -199,7 +199,7 @@ fn r13_needs_three_sizes_with_a_known_interval() {
 }
 
 /// 32 tests of which 30 lose 1.5 %, as the posts' tables of Postgres 18 look.
-fn suite(twin_moved: Option<bool>) -> Vec<Evidence> {
+fn suite(control_moved: Option<bool>) -> Vec<Evidence> {
     let classes = [Class::Point, Class::Range, Class::Update, Class::Delete];
     let cases: Vec<Case> = (0..32)
         .map(|index| {
@@ -209,7 +209,7 @@ fn suite(twin_moved: Option<bool>) -> Vec<Evidence> {
                 if index >= 3 {
                     evidence.verdict = Verdict::NoChange;
                 }
-                evidence.environment.twin_moved = twin_moved;
+                evidence.environment.control_moved = control_moved;
                 evidence.suite = Some(Estimate::new(-0.015, -0.018, -0.012));
             })
         })
@@ -254,7 +254,7 @@ fn r16_tests_that_are_alike_by_chance_have_no_factor() {
 }
 
 #[test]
-fn r16_is_contradicted_by_a_twin_that_moves_too() {
+fn r16_is_contradicted_by_a_control_that_moves_too() {
     let findings = explain_suite(&suite(Some(true)));
     assert_eq!(find(&findings, Cause::SuiteShift), None);
     let few: Vec<Evidence> = suite(Some(false)).into_iter().take(4).collect();

@@ -1,4 +1,4 @@
-//! The compiler that a build is made with, and what links what it compiles.
+//! The compiler of a build, and its linker tools.
 
 use std::path::{Path, PathBuf};
 
@@ -14,11 +14,11 @@ use crate::source::probe;
 use crate::source::progress::{Progress, Tell};
 
 pub(super) struct Compiler {
-    /// As it is called: a name on PATH, or a path.
+    /// Its name on PATH, or its path.
     pub(super) cc: String,
     pub(super) cxx: String,
     program: PathBuf,
-    /// For link-time optimisation, by the variables that builds know them by.
+    /// Tools for link-time optimisation, by their variables in builds.
     pub(super) tools: Vec<(&'static str, String)>,
     pub(super) lto: Option<Lto>,
 }
@@ -29,7 +29,7 @@ pub(super) struct Lto {
     pub(super) link: &'static str,
 }
 
-/// What a compiler says of itself.
+/// The identity of a compiler, in its own words.
 pub(super) struct Identity {
     /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
     pub(super) name: String,
@@ -38,7 +38,7 @@ pub(super) struct Identity {
 }
 
 impl Compiler {
-    /// Looks for it, and for all else that a build calls: an error names what is missing.
+    /// Finds it, and all other programs of a build: an error names the missing ones.
     pub(super) fn find(
         what: &str,
         recipe: &Recipe,
@@ -91,7 +91,7 @@ impl Compiler {
             let what = what.to_string();
             return Err(BuildError::MissingTools { what, programs, packages }.into());
         }
-        // Each of them decides what the server's program will do.
+        // Each of them determines the server's program.
         for program in all {
             if let Some(found) = others_can_change(&program) {
                 return Err(SourceError::ForeignClient { program, found });
@@ -104,7 +104,7 @@ impl Compiler {
         Ok(Compiler { cxx: cxx(&cc), cc, program, tools, lto })
     }
 
-    /// Asks it who it is.
+    /// Asks for its identity.
     pub(super) fn identity(&self, what: &str, tell: &mut Tell) -> Result<Identity, SourceError> {
         let asking = Progress::Asking { server: self.program.clone() };
         let failed = |reason| {
@@ -127,9 +127,9 @@ impl Compiler {
     }
 }
 
-/// The C library that programs are linked with: `glibc 2.36`.
+/// The C library of linked programs: `glibc 2.36`.
 pub(super) fn libc(machine: &Machine, tell: &mut Tell) -> Result<String, SourceError> {
-    let unknown = || "a C library that tells no version".to_string();
+    let unknown = || "a C library of unknown version".to_string();
     let Some(program) = program::find("getconf", &machine.path) else { return Ok(unknown()) };
     let asking = Progress::Asking { server: program.clone() };
     match probe::ask(&program, &["GNU_LIBC_VERSION".into()], probe::PATIENCE, asking, tell) {
@@ -143,7 +143,7 @@ fn base(cc: &str) -> &str {
     cc.rsplit('/').next().unwrap_or(cc)
 }
 
-/// The C++ compiler that belongs to a C compiler: `clang++-16` to `clang-16`.
+/// The C++ compiler for a C compiler: `clang++-16` for `clang-16`.
 fn cxx(cc: &str) -> String {
     let (folder, name) = cc.split_at(cc.len() - base(cc).len());
     let named = [("clang", "clang++"), ("gcc", "g++"), ("cc", "c++")];
@@ -152,7 +152,7 @@ fn cxx(cc: &str) -> String {
     name.map_or("c++".to_string(), |name| format!("{folder}{name}"))
 }
 
-/// A tool of the same release: `gcc-ar-13` to `gcc-13`.
+/// A tool of the same release: `gcc-ar-13` for `gcc-13`.
 fn beside(cc: &str, tool: &str) -> String {
     let (folder, name) = cc.split_at(cc.len() - base(cc).len());
     format!("{folder}{tool}{}", release(name))

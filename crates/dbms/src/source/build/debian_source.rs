@@ -1,4 +1,4 @@
-//! Tarballs from Debian's source packages: as upstream released them, with a signature of Debian's.
+//! Tarballs from Debian's source packages: as upstream released them, signed by Debian.
 
 use std::fs;
 use std::path::Path;
@@ -21,7 +21,7 @@ pub(super) struct Place<'a> {
 }
 
 impl Place<'_> {
-    /// Downloads the tarball, which apt compares with the hash that Debian has signed.
+    /// Downloads the tarball, which apt compares with the hash signed by Debian.
     pub(super) fn fetch(
         &self,
         wanted: &str,
@@ -50,7 +50,7 @@ impl Place<'_> {
         };
         let files = fs::read_dir(&folder).map_err(at(&folder))?.flatten();
         let file = files.map(|file| file.path()).find(|path| is_tarball(path));
-        let file = file.ok_or_else(|| failed(format!("{package} has no tarball of upstream's")))?;
+        let file = file.ok_or_else(|| failed(format!("{package} has no upstream tarball")))?;
         let supplied = Supplied::at(file, Some(chosen.version.clone()))?;
         Ok(Supplied { is_verified: true, ..supplied })
     }

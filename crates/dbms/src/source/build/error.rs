@@ -1,4 +1,4 @@
-//! What can go wrong with a build from source.
+//! Errors of a build from source.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::PathBuf;
@@ -8,48 +8,48 @@ use rqps_system::printable;
 
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    #[error("{0} cannot be built from source: there is no recipe for it")]
+    #[error("cannot build {0} from source: rqps has no recipe for it")]
     NoRecipe(Dbms),
     #[error("recipe{}: {reason}", line.map_or(String::new(), |line| format!(", line {line}")))]
     Recipe { line: Option<usize>, reason: String },
     #[error("--{option} '{value}' {why}")]
     Option { option: &'static str, value: String, why: &'static str },
     #[error(
-        "cannot build {what}: {} missing: install {}, as with 'apt-get install {}'",
+        "cannot build {what}: {} missing. Install {}, as with 'apt-get install {}'",
         are(programs), if programs.len() == 1 { "it" } else { "them" }, packages.join(" ")
     )]
     MissingTools { what: String, programs: Vec<String>, packages: Vec<String> },
     #[error("cannot build {what}: compiler '{compiler}' does not run: {reason}")]
     Compiler { what: String, compiler: String, reason: String },
     #[error(
-        "'{0}' in RQPS_SOURCES is no folder: set that to one, or to a URL with http:// or https://"
+        "'{0}' in RQPS_SOURCES is not a folder. Set it to a folder, or to an http:// or https:// URL"
     )]
     Sources(String),
     #[error("cannot get a tarball of {what}: {}", .reasons.join("; "))]
     NoTarball { what: String, reasons: Vec<String> },
     #[error(
-        "'{}' is no tarball: name a .tar.gz, .tar.bz2, .tar.xz or .tar, or a folder with sources or with \
+        "'{}' is not a tarball. Name a .tar.gz, .tar.bz2, .tar.xz or .tar, or a folder of sources or \
          tarballs", .0.display()
     )]
     NotATarball(PathBuf),
-    #[error("'{name}' has no sources of {dbms} {version}: there is no {missing} in it")]
+    #[error("'{name}' does not contain the sources of {dbms} {version}: it has no {missing}")]
     NotSources { name: String, dbms: Dbms, version: String, missing: String },
-    #[error("'{name}' has {dbms} {found}, not {wanted}: write {dbms}@{found}, or name another")]
+    #[error("'{name}' contains {dbms} {found}, not {wanted}. Use {dbms}@{found}, or other sources")]
     OtherVersion { name: String, dbms: Dbms, found: String, wanted: String },
     #[error("{}", no_variant(*dbms, version, variant, there))]
     NoVariant { dbms: Dbms, version: String, variant: String, there: Vec<String> },
     #[error(
-        "another build is called '{contender}', with {other}: give this one a name of its own with --name"
+        "another build is called '{contender}', with {other}. Give this one a name of its own with --name"
     )]
     NameTaken { contender: String, other: String },
-    #[error("{what} was built, and its '{product}' is not there: look at its recipe")]
+    #[error("{what} was built, but its '{product}' is missing. Check its recipe")]
     NoProduct { what: String, product: String },
     #[error("{0}")]
     Failed(Box<Failure>),
 }
 
 impl BuildError {
-    /// Whether what was asked for makes no sense, rather than that something failed.
+    /// Whether the request makes no sense; otherwise something failed.
     pub fn is_refusal(&self) -> bool {
         !matches!(
             self,
@@ -62,12 +62,12 @@ impl BuildError {
     }
 }
 
-/// A build that did not come to its end.
+/// A build that failed.
 #[derive(Debug)]
 pub struct Failure {
     /// `postgres 13.16`
     pub what: String,
-    /// What to write to have it tried again.
+    /// What to type to try it again.
     pub contender: String,
     /// `make with gcc (Debian 12.2.0) 12.2.0`
     pub step: String,
@@ -75,7 +75,7 @@ pub struct Failure {
     pub log: PathBuf,
     /// The last lines of that.
     pub tail: String,
-    /// Whether this was found out before, and nothing was tried now.
+    /// Whether it failed earlier, and nothing was tried now.
     pub is_remembered: bool,
 }
 
@@ -83,11 +83,11 @@ impl Display for Failure {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Failure { what, contender, step, reason, log, tail, .. } = self;
         let log = log.display();
-        let before = if self.is_remembered { " when it was tried before" } else { "" };
-        let again = if self.is_remembered { "; to try again: " } else { "; when that is mended: " };
+        let before = if self.is_remembered { " in an earlier attempt" } else { "" };
+        let again = if self.is_remembered { "To try again: " } else { "To retry once fixed: " };
         write!(
             f,
-            "{what} did not build{before}: {step}: {reason}; all of it is in '{log}'{again}"
+            "{what} did not build{before}: {step}: {reason}; the whole log is '{log}'. {again}"
         )?;
         write!(f, "rqps dbms build --retry {contender}")?;
         tail.lines().try_for_each(|line| write!(f, "\n  {}", printable(line)))
@@ -109,7 +109,7 @@ fn no_variant(dbms: Dbms, version: &str, variant: &str, there: &[String]) -> Str
         there => format!(" (there are: {})", there.join(", ")),
     };
     format!(
-        "no build of {dbms} {version} is called '{variant}'{there}: make it with 'rqps dbms build \
+        "no build of {dbms} {version} is called '{variant}'{there}. Make it with 'rqps dbms build \
          {dbms}@{version}' and the flags that it is named after"
     )
 }

@@ -1,5 +1,5 @@
-//! Builds that failed, so that the same is not tried for minutes again: a folder for each, under
-//! the key of the build, with its log.
+//! Failed builds, so that none is tried again for minutes: a folder for each, under the key of the
+//! build, with its log.
 
 use std::fs;
 use std::io;
@@ -26,7 +26,7 @@ struct Record {
     log: String,
 }
 
-/// Remembers a failure, and moves its log to where it stays.
+/// Stores a failure, and moves its log there.
 pub(super) fn keep(home: &Home, folder: &str, failure: Failure) -> Result<Failure, SourceError> {
     let kept = home.source()?.join(FAILED).join(folder);
     fs::create_dir_all(&kept).map_err(at(&kept))?;
@@ -43,7 +43,7 @@ pub(super) fn keep(home: &Home, folder: &str, failure: Failure) -> Result<Failur
     Ok(Failure { log, ..failure })
 }
 
-/// What came of a build when it was tried before.
+/// The failure of an earlier attempt at a build.
 pub(super) fn recall(home: &Home, folder: &str) -> Result<Option<Failure>, SourceError> {
     let kept = home.source()?.join(FAILED).join(folder);
     let Ok(text) = fs::read_to_string(kept.join(DESCRIPTION)) else { return Ok(None) };
@@ -54,13 +54,13 @@ pub(super) fn recall(home: &Home, folder: &str) -> Result<Option<Failure>, Sourc
     Ok(Some(Failure { what, contender, step, reason, log, tail, is_remembered: true }))
 }
 
-/// Forgets one, since it was built.
+/// Removes one, since it was built.
 pub(super) fn drop(home: &Home, folder: &str) -> Result<(), SourceError> {
     let kept = home.source()?.join(FAILED).join(folder);
     remove(&kept)
 }
 
-/// Forgets all, and their logs. Answers how many there were.
+/// Removes all, with their logs. Returns their number.
 pub(super) fn forget(home: &Home) -> Result<usize, SourceError> {
     let all = home.source()?.join(FAILED);
     let count = fs::read_dir(&all).map_or(0, Iterator::count);

@@ -1,8 +1,8 @@
 //! Builds from source: a release's tarball, one recipe for all releases of a DBMS, and one
-//! compiler, so that two releases differ by their sources alone.
+//! compiler, so that two releases differ by their sources only.
 //!
-//! A build is kept under a key of all that decides it ([`variant::Key`]), and found by the name
-//! that a contender has for it, `18.6` or `18.6+clang-O3`, without starting anything.
+//! A build is stored under a key of everything that determines it ([`variant::Key`]), and found by
+//! a contender's name for it, `18.6` or `18.6+clang-O3`, without starting anything.
 
 mod compiler;
 mod debian_source;
@@ -41,32 +41,32 @@ use supply::{Places, Supplied};
 use variant::Key;
 use workshop::{Workshop, owner, pack};
 
-/// The file in a build's folder with all that making it printed.
+/// The log file in a build's folder.
 const LOG: &str = "build.log";
 
 /// How a build was made.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Built {
-    /// What it is called behind the version; none for what the recipe alone makes of a release.
+    /// Its name after the version; none for a release built by the recipe without changes.
     pub variant: Option<String>,
-    /// The hash of what the recipe does.
+    /// The hash of the recipe.
     pub recipe: String,
     /// What the compiler is called, and what it calls itself.
     pub cc: String,
     pub compiler: String,
     pub flags: String,
     pub lto: bool,
-    /// How long that took.
+    /// The time that it took.
     pub seconds: f64,
     /// When it was done, in seconds since 1970.
     pub made: u64,
 }
 
-// Seconds are no result of a calculation here.
+// Seconds are not computed here.
 impl Eq for Built {}
 
 impl Installed {
-    /// The contender that stands for a build from source: `postgres@src-18.6+clang`.
+    /// The contender name of a build from source: `postgres@src-18.6+clang`.
     pub fn contender(&self) -> Option<String> {
         let variant = self.built.as_ref()?.variant.as_deref();
         Some(contender(self.dbms, &self.version, variant))
@@ -78,16 +78,16 @@ fn contender(dbms: Dbms, version: &str, variant: Option<&str>) -> String {
     format!("{dbms}@{}-{version}{variant}", Source::Src)
 }
 
-/// Forgets all builds that failed, and the tarballs that are kept for further ones. Answers how
-/// many failed.
+/// Removes the records of all failed builds, and the tarballs for further builds. Returns the
+/// number of failures.
 pub(super) fn forget(home: &Home) -> Result<usize, SourceError> {
     supply::forget(home)?;
     failures::forget(home)
 }
 
-/// The build in the store that a contender names, `18.6` or `18.6+clang`; of several of that name,
-/// as after an update of the compiler, the one that was made last. The start of a version is the
-/// newest of those.
+/// The build in the store with a contender's name for it, `18.6` or `18.6+clang`; of several with
+/// one name, as after an update of the compiler, the latest build. The start of a version stands
+/// for the newest such version.
 pub(super) fn find(
     home: &Home,
     dbms: Dbms,
@@ -115,7 +115,7 @@ fn parts(wanted: &str) -> (&str, Option<&str>) {
     wanted.split_once('+').map_or((wanted, None), |(version, variant)| (version, Some(variant)))
 }
 
-/// Makes what a contender names, which is not there yet.
+/// Makes the build that a contender names, if it is missing.
 pub(super) fn obtain(
     machine: &Machine,
     home: &Home,
@@ -145,12 +145,12 @@ pub(super) fn make(
     Maker::new(machine, home, dbms, options)?.make(wanted, tell)
 }
 
-/// About how long a build of a DBMS takes here: as long as the last one, or what its recipe says.
+/// The approximate time of a build of a DBMS here: that of the last one, or that of its recipe.
 pub(super) fn estimate(home: &Home, recipe: &Recipe) -> Result<Duration, SourceError> {
     let builds = named(home, recipe.dbms, |_| true)?.filter_map(|build| build.built);
     let last = builds.max_by_key(|built| built.made);
     let cpus = std::thread::available_parallelism().map_or(1, |cpus| cpus.get());
-    // Not all of it can be done by several at once.
+    // Not all of it can run in parallel.
     let seconds = recipe.seconds as f64 * (0.15 + 0.85 / cpus as f64);
     Ok(Duration::from_secs_f64(last.map_or(seconds, |built| built.seconds)))
 }
@@ -158,7 +158,7 @@ pub(super) fn estimate(home: &Home, recipe: &Recipe) -> Result<Duration, SourceE
 /// The sources of a build, before they are unpacked.
 enum Sources {
     Tarball(Supplied),
-    /// A folder that the user has named, with its hash.
+    /// A folder that the user named, with its hash.
     Tree {
         folder: PathBuf,
         packed: fs::File,
@@ -182,7 +182,7 @@ impl Sources {
     }
 }
 
-/// What one build is made with.
+/// The inputs of one build.
 struct Maker<'a> {
     machine: &'a Machine,
     home: &'a Home,
@@ -190,11 +190,11 @@ struct Maker<'a> {
     options: Options,
     /// A folder or URL with tarballs.
     sources: Option<OsString>,
-    /// The lock of measurements, beside which nothing is built.
+    /// The lock of measurements: nothing is built while one is held.
     alone: Option<PathBuf>,
 }
 
-/// What is known before the sources are there.
+/// Facts that are known before the sources.
 struct Means {
     compiler: Compiler,
     identity: Identity,
@@ -228,7 +228,7 @@ impl<'a> Maker<'a> {
         }
         let workshop = Workshop::begin(self.home, self.recipe.dbms, tell)?;
         let sources = self.supply(wanted, tree, &workshop, tell)?;
-        // Whoever was building until now may have built just this.
+        // The rqps that was building until now may have built the same.
         if let Some(done) = self.done(&means, sources.sha256(), wanted)? {
             return Ok(done);
         }
@@ -256,13 +256,13 @@ impl<'a> Maker<'a> {
         Ok(Means { compiler, identity, key })
     }
 
-    /// The folder with sources that the user has named: one that has what a recipe starts from.
+    /// The user's folder of sources: one that contains the recipe's start file.
     fn tree(&self) -> Option<PathBuf> {
         let folder = self.options.source.as_ref().filter(|source| source.is_dir())?;
         folder.join(&self.recipe.version.file).is_file().then(|| folder.clone())
     }
 
-    /// The hash of the sources, where it can be known without getting them.
+    /// The hash of the sources, where it is known without fetching them.
     fn known(&self, wanted: &str) -> Result<Option<String>, SourceError> {
         match &self.options.source {
             None => self.seen(wanted),
@@ -271,7 +271,7 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// The hash that a version's tarball had when it was first got.
+    /// The hash of a version's tarball when it was first fetched.
     fn seen(&self, version: &str) -> Result<Option<String>, SourceError> {
         let hash = pins::seen(&self.home.builds()?, &self.pin(version))?;
         Ok(hash.and_then(|hash| hash.strip_prefix(digest::SHA256).map(str::to_string)))
@@ -281,7 +281,7 @@ impl<'a> Maker<'a> {
         format!("{} {} {version} ", Source::Src, self.recipe.dbms)
     }
 
-    /// The build of these sources that is there, or the error that came of them before.
+    /// The existing build of these sources, or the error of an earlier attempt.
     fn done(
         &self,
         means: &Means,
@@ -309,7 +309,7 @@ impl<'a> Maker<'a> {
         BuildError::OtherVersion { name, dbms, found, wanted }.into()
     }
 
-    /// Gets the sources into the workshop.
+    /// Fetches the sources into the workshop.
     fn supply(
         &self,
         wanted: &str,
@@ -325,7 +325,7 @@ impl<'a> Maker<'a> {
             let done = act_as(user, || pack(&folder, &packed)).and_then(|packed| packed);
             done.map_err(at(&folder))?;
             let sha256 = digest::sha256(&path)?;
-            // Written and read by one handle, which is at its end now.
+            // Written and read through one handle, which is at its end now.
             let packed = fs::File::open(&path).map_err(at(&path))?;
             return Ok(Sources::Tree { folder, packed, sha256 });
         }
@@ -345,8 +345,8 @@ impl<'a> Maker<'a> {
         places.fetch(wanted, &downloads, tell).map(Sources::Tarball)
     }
 
-    /// Unpacks the sources and compares them with what is known of them. Answers their version, and
-    /// what is noted of them.
+    /// Unpacks the sources and compares them with their known facts. Returns their version, and
+    /// notes on them.
     fn unpack(
         &self,
         wanted: &str,
@@ -359,7 +359,7 @@ impl<'a> Maker<'a> {
             Sources::Tarball(supplied) => supplied.version.clone(),
             Sources::Tree { .. } => None,
         };
-        // Before anything of it is looked into.
+        // Before anything of it is read.
         if let Some(version) = &told {
             self.compare(version, &sha256, &name)?;
         }
@@ -386,7 +386,7 @@ impl<'a> Maker<'a> {
             return Err(self.other_version(name, &version, wanted));
         }
         if self.recipe.way(&version, &workshop.sources()).is_none() {
-            return Err(missing("file that the recipe starts from"));
+            return Err(missing("file that the recipe needs"));
         }
         let is_release = match (&sources, self.seen(&version)?) {
             (Sources::Tree { .. }, _) => false,
@@ -410,7 +410,7 @@ impl<'a> Maker<'a> {
         Ok((version, Noted { archive: Archive { name, sha256 }, is_release, foreign }))
     }
 
-    /// Refuses a tarball from anywhere that is another than the one that was there before.
+    /// Rejects a tarball that differs from the one that was fetched before.
     fn compare(&self, version: &str, sha256: &str, name: &str) -> Result<(), SourceError> {
         match self.seen(version)? {
             Some(seen) if seen != sha256 && !self.machine.accepts_new_hash => {
@@ -491,7 +491,7 @@ impl<'a> Maker<'a> {
         let fetched = Fetched { archives: vec![archive.clone()], loader: None };
         let installed = probe::describe(dbms, Some(Source::Src), made.path(), fetched, tell)?;
         if installed.version != version {
-            let reason = format!("its server says that it is {}", installed.version);
+            let reason = format!("its server reports version {}", installed.version);
             return Err(SourceError::Archive { archive: archive.name, reason });
         }
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -513,7 +513,7 @@ impl<'a> Maker<'a> {
         changing.finish_as(made, Installed { built: Some(built), ..installed }, &folder)
     }
 
-    /// The options of this build, as they are to be typed again before the contender.
+    /// The options of this build, to be typed again before the contender.
     fn as_typed(&self) -> String {
         let Options { flags, compiler, lto, source, name, .. } = &self.options;
         let mut text = String::new();
@@ -554,14 +554,14 @@ impl<'a> Maker<'a> {
         }
     }
 
-    /// Nothing is built while something is measured, and nothing measured while something is built.
+    /// Nothing is built during a measurement, and nothing is measured during a build.
     fn wait_for_measurements(&self, tell: &mut Tell) -> Result<Option<SessionLock>, SourceError> {
         let Some(path) = &self.alone else { return Ok(None) };
         loop {
             match SessionLock::take(path) {
                 Ok(lock) => return Ok(Some(lock)),
                 Err(LockError::Held { holder }) => {
-                    let whom = format!("the session that measures ({holder})");
+                    let whom = format!("the measuring session ({holder})");
                     tell(Progress::WaitingToBuild { whom })?;
                     std::thread::sleep(Duration::from_millis(100));
                 }
@@ -571,16 +571,16 @@ impl<'a> Maker<'a> {
     }
 }
 
-/// As a shell takes it for one word.
+/// Quoted as one word for a shell.
 fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
-/// What is noted of sources that are built.
+/// Notes on sources that are built.
 struct Noted {
     archive: Archive,
-    /// Whether they are the release, as far as that is known.
+    /// Whether they are the release, as far as known.
     is_release: bool,
-    /// What tells them from the release.
+    /// Distinguishes them from the release.
     foreign: Option<String>,
 }

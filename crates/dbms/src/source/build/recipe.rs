@@ -1,4 +1,4 @@
-//! How a DBMS is built from its sources, as data: a file per DBMS in `recipes`.
+//! How a DBMS is built from its sources, as data: one file per DBMS in `recipes`.
 
 use std::path::{Component, Path};
 
@@ -15,25 +15,25 @@ const RECIPES: [&str; 4] = [
     include_str!("../../../recipes/sqlite.toml"),
 ];
 
-/// What stands for a version in names.
+/// The placeholder for a version in names.
 const VERSION: &str = "{version}";
-/// What stands for a tarball's own path in that of its checksum.
+/// The placeholder for a tarball's path in that of its checksum.
 const TARBALL: &str = "{tarball}";
 
-/// All that is known about building a DBMS.
+/// The recipe of a DBMS.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::source) struct Recipe {
     pub(super) dbms: Dbms,
-    /// The program, or library, that the build is for, below the prefix.
+    /// The resulting program or library, below the prefix.
     pub(super) product: String,
-    /// Where every build believes to be installed: paths of one length in every binary.
+    /// The installation path of every build: paths of one length in every binary.
     pub(super) prefix: String,
     pub(super) cc: String,
     pub(super) flags: String,
-    /// Of CPU that a build takes on an ordinary machine.
+    /// CPU of a build on an ordinary machine.
     pub(super) seconds: u64,
-    /// On the disk that it needs while it is made.
+    /// Disk space during the build.
     pub(super) megabytes: u64,
     /// Files that cannot change the server: `doc/`, `*.md`.
     quiet: Vec<String>,
@@ -46,23 +46,23 @@ pub(in crate::source) struct Recipe {
     way: Vec<Way>,
 }
 
-/// Where sources say which version they are.
+/// Where the sources contain their version.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Told {
     pub(super) file: String,
-    /// Its numbers stand behind these, and are joined by dots.
+    /// Its numbers follow these, and are joined by dots.
     pub(super) marks: Vec<String>,
 }
 
-/// What a release's tarball is called, and where it lies on upstream's site and its mirrors.
+/// The names of a release's tarball, and its place on upstream's site and mirrors.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Named {
     pub(super) folder: String,
     names: Vec<String>,
     checksum: String,
-    /// None where no SHA-256 is published beside the tarballs.
+    /// None where upstream publishes no SHA-256 beside the tarballs.
     pub(super) site: Option<String>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Suite {
     pub(super) package: String,
 }
 
-/// A program that builds call.
+/// A program that builds use.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Need {
@@ -87,16 +87,15 @@ pub(super) struct Need {
     until: Option<String>,
 }
 
-/// The commands, for a shell that stops at the first error. They run in an empty folder and are
-/// told the sources as `$SRC`, the prefix as `$PREFIX`, what goes before it as `$ROOT`, the
-/// compilers as `$CC` and `$CXX` and their flags as `$CFLAGS`, `$CXXFLAGS` and `$LDFLAGS`, and
-/// `$JOBS`.
+/// The commands, for a shell that stops at the first error. They run in an empty folder with the
+/// sources in `$SRC`, the prefix in `$PREFIX`, the staging root before it in `$ROOT`, the compilers
+/// in `$CC` and `$CXX`, their flags in `$CFLAGS`, `$CXXFLAGS` and `$LDFLAGS`, and `$JOBS`.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Way {
     from: Option<String>,
     until: Option<String>,
-    /// Which sources it is for: those with this file.
+    /// It is for sources with this file.
     pub(super) file: String,
     pub(super) configure: String,
     pub(super) build: String,
@@ -104,7 +103,7 @@ pub(super) struct Way {
 }
 
 impl Recipe {
-    /// The one that comes with rqps.
+    /// The recipe that comes with rqps.
     pub(in crate::source) fn of(dbms: Dbms) -> Result<Recipe, BuildError> {
         let all = RECIPES.iter().map(|text| Recipe::parse(text));
         let mut all = all.filter(|recipe| recipe.as_ref().map_or(true, |r| r.dbms == dbms));
@@ -129,25 +128,25 @@ impl Recipe {
         let files = self.way.iter().map(|way| &way.file);
         let files = files.chain([&self.product, &self.version.file, &self.tarball.folder]);
         if let Some(path) = files.chain(&self.quiet).find(|path| !inside(path)) {
-            return Err(format!("'{path}' is no path inside"));
+            return Err(format!("'{path}' is not a relative path without '..'"));
         }
         if let Some(name) =
             self.tarball.names.iter().find(|name| name.matches(VERSION).count() != 1)
         {
-            return Err(format!("a tarball is called '{name}', which has not one {VERSION}"));
+            return Err(format!("a tarball is called '{name}', which must contain {VERSION} once"));
         }
         if !Path::new(&self.prefix).is_absolute() || self.prefix.contains([' ', '\'']) {
-            return Err(format!("prefix '{}' is no plain absolute path", self.prefix));
+            return Err(format!("prefix '{}' is not a plain absolute path", self.prefix));
         }
         match () {
             () if self.way.is_empty() => Err("it has no way".to_string()),
             () if self.tarball.names.is_empty() => Err("its tarballs have no name".to_string()),
-            () if self.version.marks.is_empty() => Err("no mark stands before the version".into()),
+            () if self.version.marks.is_empty() => Err("it has no mark before the version".into()),
             () => Ok(()),
         }
     }
 
-    /// The hash of what decides the build that comes of it: a better estimate makes no other build.
+    /// The hash of everything that determines the build: a better estimate makes no other build.
     pub(super) fn sha256(&self) -> String {
         let Recipe { prefix, product, way, .. } = self;
         let ways = way.iter().flat_map(|way| {
@@ -156,12 +155,12 @@ impl Recipe {
             [from, until, &way.file, &way.configure, &way.build, &way.install]
         });
         let parts = [prefix.as_str(), product].into_iter().chain(ways);
-        // None of these can be in a part.
+        // No part can contain the separator.
         digest::sha256_of(parts.collect::<Vec<_>>().join("\0").as_bytes())
     }
 
-    /// What must be there to build a version; of a tree of sources, in which nothing may have been
-    /// made yet, whatever any version needs.
+    /// Programs that are needed to build a version; for a tree of sources, in which nothing may
+    /// have been generated yet, those of all versions.
     pub(super) fn needs(&self, version: Option<&str>) -> impl Iterator<Item = &Need> {
         self.needs.iter().filter(move |need| {
             version.is_none_or(|version| within(version, &need.from, &need.until))
@@ -175,7 +174,7 @@ impl Recipe {
             .find(|way| within(version, &way.from, &way.until) && sources.join(&way.file).is_file())
     }
 
-    /// The version that sources say they are; none where they do not.
+    /// The version in the sources; none if it is missing.
     pub(super) fn version_of(&self, text: &str) -> Option<String> {
         let numbers = self.version.marks.iter().map(|mark| {
             let (_, rest) = text.split_once(mark.as_str())?;
@@ -189,12 +188,12 @@ impl Recipe {
 }
 
 impl Named {
-    /// The names of a version's tarball, the likeliest first.
+    /// The names of a version's tarball, the most likely first.
     pub(super) fn names(&self, version: &str) -> impl Iterator<Item = String> {
         self.names.iter().map(move |name| name.replace(VERSION, version))
     }
 
-    /// The version of a tarball that is called so.
+    /// The version of a tarball with this name.
     pub(super) fn version<'a>(&self, name: &'a str) -> Option<&'a str> {
         self.names.iter().find_map(|pattern| {
             let (start, end) = pattern.split_once(VERSION)?;
@@ -215,7 +214,7 @@ impl Named {
     }
 }
 
-/// Whether a version lies between two, both of them and what they are the start of included.
+/// Whether a version is between two, including both and all versions that start with them.
 fn within(wanted: &str, from: &Option<String>, until: &Option<String>) -> bool {
     let is_before = |a: &str, b: &str| version::compare(a, b).is_lt();
     from.as_ref().is_none_or(|from| !is_before(wanted, from))
@@ -274,10 +273,13 @@ install = ""
         for (change, reason) in [
             (("cc = \"gcc\"", "cc = 3"), "recipe, line 5: "),
             (("quiet =", "quite ="), "recipe, line 9: unknown field `quite`"),
-            (("bin/postgres", "/bin/postgres"), "recipe: '/bin/postgres' is no path inside"),
-            (("bin/postgres", "bin/../../x"), "recipe: 'bin/../../x' is no path inside"),
+            (("bin/postgres", "/bin/postgres"), "recipe: '/bin/postgres' is not a relative path"),
+            (
+                ("bin/postgres", "bin/../../x"),
+                "recipe: 'bin/../../x' is not a relative path without",
+            ),
             (("pg-{version}", "pg"), "recipe: a tarball is called 'pg.tar.gz'"),
-            (("/usr/local/rqps", "rqps"), "recipe: prefix 'rqps' is no plain absolute path"),
+            (("/usr/local/rqps", "rqps"), "recipe: prefix 'rqps' is not a plain absolute path"),
         ] {
             let text = SMALL.replacen(change.0, change.1, 1);
             let error = Recipe::parse(&text).unwrap_err().to_string();

@@ -1,5 +1,5 @@
-//! Running a recipe's commands: as the user of servers, without rqps's environment, for as long as
-//! they may, with all that they print in a log.
+//! Runs a recipe's commands: as the user of servers, without rqps's environment, up to a time
+//! limit, with all output in a log.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -18,16 +18,16 @@ use crate::source::error::{SourceError, at};
 use crate::source::machine::Machine;
 use crate::source::progress::{Progress, Tell};
 
-/// How nice builds are to others (nice(1)).
+/// The niceness of builds (nice(1)).
 const NICE: &str = "10";
-/// How long a log may be: what prints more has gone mad.
+/// The largest log; a build with more output is broken.
 const LONGEST_LOG: u64 = 1 << 30;
-/// What stands in binaries for the folder that they were built in.
+/// Replaces the folder of the build in binaries.
 const PLACE: &str = "/usr/src/rqps";
 /// Lines of a log that are shown.
 const TAIL: usize = 20;
 
-/// What the commands are run with.
+/// The inputs of the commands.
 pub(super) struct Steps<'a> {
     pub(super) machine: &'a Machine,
     pub(super) recipe: &'a Recipe,
@@ -36,17 +36,17 @@ pub(super) struct Steps<'a> {
     pub(super) flags: &'a str,
     pub(super) user: Option<User>,
     pub(super) limit: Duration,
-    /// What is built, and how long that took before.
+    /// What is built, and the time of the last build.
     pub(super) what: String,
     pub(super) estimate: Duration,
 }
 
-/// How it ended.
+/// The end of a build.
 pub(super) enum Outcome {
     Done {
         seconds: f64,
     },
-    /// In words, with what was being done.
+    /// In words, with the step.
     Failed {
         step: &'static str,
         reason: String,
@@ -72,7 +72,7 @@ impl Steps<'_> {
         Ok(Outcome::Done { seconds: begun.elapsed().as_secs_f64() })
     }
 
-    /// Why it did not succeed.
+    /// Why it failed.
     fn step(
         &self,
         step: &'static str,
@@ -111,11 +111,11 @@ impl Steps<'_> {
             Ok(status) if status.success() => Ok(None),
             Ok(status) => Ok(Some(reason(log).unwrap_or_else(|| status.to_string()))),
             Err(RunError::Cancelled(_)) if is_too_long => {
-                Ok(Some("it prints more than a build can have to say".to_string()))
+                Ok(Some("its output exceeds the limit on the log".to_string()))
             }
             Err(RunError::Cancelled(wish)) => Err(wish.into()),
             Err(RunError::TooLong(_)) => Ok(Some(format!(
-                "the build had not ended after {} s: --build-limit gives it more",
+                "the build did not end within {} s (raise --build-limit)",
                 self.limit.as_secs()
             ))),
             Err(RunError::Start(error)) => Err(at(&nice)(error)),
@@ -151,8 +151,8 @@ impl Steps<'_> {
     }
 }
 
-/// What a log tells of why a command failed: the first error of a compiler, of `configure` or of
-/// cmake, else the last that make says.
+/// The reason for a failed command from its log: the first error of a compiler, of `configure` or
+/// of cmake, else the last one of make.
 fn reason(log: &Path) -> Option<String> {
     let text = tail_of(log, 1 << 20);
     let lines = || text.lines().map(str::trim);
@@ -176,7 +176,7 @@ pub(super) fn tail(log: &Path) -> String {
     lines[lines.len().saturating_sub(TAIL)..].join("\n")
 }
 
-/// Whether a build ended for want of room on the disk, which says nothing of the build.
+/// Whether a build failed because the disk was full, which says nothing about the build.
 pub(super) fn is_disk_full(log: &Path) -> bool {
     tail_of(log, 1 << 20).contains("No space left on device")
 }
@@ -193,7 +193,7 @@ fn tail_of(log: &Path, most: u64) -> String {
     read().unwrap_or_default()
 }
 
-/// Moves a log to where it is kept.
+/// Moves a log to its final place.
 pub(super) fn keep(log: &Path, folder: &Path) -> Result<PathBuf, SourceError> {
     let kept = folder.join(store_name(log));
     fs::rename(log, &kept).map_err(at(&kept))?;

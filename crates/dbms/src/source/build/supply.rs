@@ -1,5 +1,5 @@
-//! Where the tarball of a release is from: what the user names, else a mirror of the user's,
-//! Debian's source packages, or upstream's own site, in this order.
+//! Where the tarball of a release comes from: the user's own, else a mirror of the user's, Debian's
+//! source packages, or upstream's site, in this order.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -19,7 +19,7 @@ use crate::source::machine::Machine;
 use crate::source::progress::{Progress, Tell};
 use crate::source::{digest, store, version};
 
-/// A folder or URL with tarballs, laid out as upstream's site.
+/// A folder or URL with tarballs in the layout of upstream's site.
 const SOURCES: &str = "RQPS_SOURCES";
 /// How long curl tries to reach a host.
 const CONNECT: Duration = Duration::from_secs(20);
@@ -34,12 +34,12 @@ const CURL: Client = Client {
 /// A tarball, in a folder that only rqps's user can enter.
 pub(super) struct Supplied {
     pub(super) file: PathBuf,
-    /// What messages call it.
+    /// Its name in messages.
     pub(super) name: String,
     pub(super) sha256: String,
-    /// As its place tells it; none of a file that the user has named.
+    /// From its place; none for a file that the user named.
     pub(super) version: Option<String>,
-    /// Whether a published hash, or a signature, was compared.
+    /// Whether it matched a published hash or a signature.
     pub(super) is_verified: bool,
 }
 
@@ -49,12 +49,12 @@ impl Supplied {
         Ok(Supplied { file, name, sha256, version, is_verified: false })
     }
 
-    /// Compares its hash with the one in a list, as `sha256sum` writes it.
+    /// Compares its hash with the one in a list in the form of `sha256sum`.
     fn verify(&mut self, list: &str, whose: &str) -> Result<(), SourceError> {
         let published = published(list, &self.name);
         let unlisted = || SourceError::Client {
             program: whose.to_string(),
-            reason: format!("it tells no SHA-256 of {}", self.name),
+            reason: format!("it has no SHA-256 of {}", self.name),
         };
         let expected = published.ok_or_else(unlisted)?;
         if expected != self.sha256 {
@@ -66,7 +66,7 @@ impl Supplied {
     }
 }
 
-/// The SHA-256 of a file in a list of them: `<hash>  <name>`, or the hash alone.
+/// The SHA-256 of a file in a list: `<hash>  <name>`, or only the hash.
 fn published(list: &str, name: &str) -> Option<String> {
     let is_hash = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
     list.lines().find_map(|line| {
@@ -79,12 +79,12 @@ fn published(list: &str, name: &str) -> Option<String> {
     })
 }
 
-/// Where the tarballs of releases are kept, for their next builds.
+/// The folder of kept tarballs, for further builds.
 fn kept_in(home: &Home) -> Result<PathBuf, SourceError> {
     Ok(home.source()?.join("tarballs"))
 }
 
-/// A copy of the tarball with a hash, if one is kept.
+/// A copy of the kept tarball with a hash, if there is one.
 pub(super) fn recall(
     home: &Home,
     sha256: &str,
@@ -99,12 +99,12 @@ pub(super) fn recall(
     if supplied.sha256 == sha256 {
         return Ok(Some(supplied));
     }
-    // Cut off by a power cut, or changed: it is got again, under the same name.
+    // Truncated by a power cut, or changed: it is fetched again, under the same name.
     fs::remove_file(&supplied.file).map_err(at(&supplied.file))?;
     Ok(None)
 }
 
-/// Keeps a tarball that is not needed any more.
+/// Keeps a tarball for further builds.
 pub(super) fn keep(home: &Home, supplied: &Supplied) -> Result<(), SourceError> {
     let folder = kept_in(home)?.join(&supplied.sha256);
     fs::create_dir_all(&folder).map_err(at(&folder))?;
@@ -112,26 +112,26 @@ pub(super) fn keep(home: &Home, supplied: &Supplied) -> Result<(), SourceError> 
     fs::rename(&supplied.file, &path).map_err(at(&path))
 }
 
-/// Removes all that are kept.
+/// Removes all kept tarballs.
 pub(super) fn forget(home: &Home) -> Result<(), SourceError> {
     failures::remove(&kept_in(home)?)
 }
 
-/// The places that are looked at, in this order.
+/// The places to search, in this order.
 enum Place {
-    /// What [`SOURCES`] says.
+    /// The value of [`SOURCES`].
     Sources,
     Debian,
     Upstream,
 }
 
-/// All places that a recipe's tarballs may be in.
+/// All places of a recipe's tarballs.
 pub(super) struct Places<'a> {
     pub(super) recipe: &'a Recipe,
     pub(super) machine: &'a Machine,
-    /// A folder of tarballs that the user named for this build, and nothing else then.
+    /// The only folder of tarballs, if the user named one for this build.
     pub(super) folder: Option<&'a Path>,
-    /// What [`SOURCES`] says.
+    /// The value of [`SOURCES`].
     pub(super) sources: Option<OsString>,
 }
 
@@ -140,7 +140,7 @@ impl Places<'_> {
         std::env::var_os(SOURCES).filter(|sources| !sources.is_empty())
     }
 
-    /// Gets the tarball of a version, or of the newest whose start that is, into a folder.
+    /// Fetches the tarball of a version, or of the newest one that starts with it, into a folder.
     pub(super) fn fetch(
         &self,
         wanted: &str,
@@ -203,7 +203,7 @@ impl Places<'_> {
         format!("'{}' has no {name}", folder.display())
     }
 
-    /// From a folder, laid out as upstream's site or not at all.
+    /// From a folder, flat or in the layout of upstream's site.
     fn in_folder(
         &self,
         root: &Path,
@@ -274,7 +274,7 @@ impl Places<'_> {
         }
     }
 
-    /// From a site with upstream's layout, which tells the SHA-256 of each tarball.
+    /// From a site with upstream's layout, which publishes the SHA-256 of each tarball.
     fn on_site(
         &self,
         site: &str,
@@ -290,7 +290,8 @@ impl Places<'_> {
             let list = self.download(site, &sum, &into.join("checksums"), tell);
             let list = match list.and_then(|list| store::read_text(&list)) {
                 Ok(list) => list,
-                // Of the name that is tried first, since the next is one of older releases.
+                // The error for the first name is reported, since the next is that of older
+                // releases.
                 Err(error) if error.is_of_one_source() => {
                     failed.get_or_insert(error);
                     continue;
@@ -319,11 +320,11 @@ impl Places<'_> {
         tell: &mut Tell,
     ) -> Result<PathBuf, SourceError> {
         let name = path.rsplit('/').next().unwrap_or(path).to_string();
-        // What is asked for with https is not given without.
+        // A request with https is not redirected to http.
         let protocol = if site.starts_with("https:") { "=https" } else { "=http,https" };
         let mut args: Vec<OsString> = [
             "--fail",
-            // A version is no pattern, whatever is in it.
+            // A version is never a pattern.
             "--globoff",
             "--silent",
             "--show-error",
@@ -355,7 +356,7 @@ impl Places<'_> {
     }
 }
 
-/// A copy that nobody else can change while it is read more than once.
+/// A copy that no other user can change while it is read repeatedly.
 pub(super) fn copied(
     path: &Path,
     into: &Path,

@@ -1,5 +1,5 @@
-//! Builds of a DBMS that is a shell script, by a recipe of the tests' own, from tarballs in folders
-//! and on a server of the tests' own.
+//! Builds of a DBMS that is a shell script, with the tests' own recipe, from tarballs in folders
+//! and on the tests' own web server.
 
 mod bad;
 mod site;
@@ -62,7 +62,7 @@ struct World {
 impl World {
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
-        // For the user of servers, who builds.
+        // For the user of servers, which runs the build.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
         let path = folder.path().join("path");
         let machine = Machine {
@@ -125,7 +125,7 @@ impl World {
         self.make(version, options).unwrap_err().to_string()
     }
 
-    /// What is in the store, and in the folders of builds, apart from locks, notes and whole
+    /// The contents of the store and of the folders of builds, except locks, notes and complete
     /// tarballs.
     fn kept(&self) -> Vec<String> {
         let folders = [self.home.builds().unwrap(), self.home.source().unwrap()];
@@ -151,7 +151,7 @@ fn pack_gz(path: &Path, top: &str, members: &[(String, String)]) {
         header.set_mode(0o755);
         header.set_size(content.len() as u64);
         let name = format!("{top}/{name}");
-        // As it is: the library would refuse names that tests need.
+        // Written directly, since the library would reject names that tests need.
         header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
         tar.append(&header, content.as_bytes()).unwrap();
@@ -287,10 +287,10 @@ fn a_tarball_is_got_once_for_all_variants() {
     fs::remove_dir_all(world.file("tarballs")).unwrap();
     let other = world.make("17.6", flags("-O3")).unwrap();
     assert_eq!(other.archives[0].name, "postgresql-17.6.tar.gz");
-    // One that is damaged is none.
+    // A damaged tarball is not used.
     let kept = world.home.source().unwrap().join("tarballs").join(&other.archives[0].sha256);
     fs::write(kept.join("postgresql-17.6.tar.gz"), "").unwrap();
-    assert!(world.error("17.6", flags("-O1")).ends_with("or to a URL with http:// or https://"));
+    assert!(world.error("17.6", flags("-O1")).ends_with("or to an http:// or https:// URL"));
     fs::create_dir(world.file("tarballs")).unwrap();
     world.release("17.6", "");
     world.make("17.6", flags("-O1")).unwrap();
@@ -333,7 +333,7 @@ fn a_folder_with_sources_is_built_as_what_it_is() {
     assert_ne!(world.make("17.6", from(tree.clone())).unwrap().root, first.root);
     let error = world.error("18.0", from(tree));
     assert!(
-        error.starts_with("'tree' has postgres 17.6, not 18.0: write postgres@17.6"),
+        error.starts_with("'tree' contains postgres 17.6, not 18.0. Use postgres@17.6"),
         "{error}"
     );
 }
@@ -384,7 +384,7 @@ fn nothing_is_built_while_something_is_measured() {
     let mut tell = |progress: Progress| {
         match progress {
             Progress::WaitingToBuild { whom } => {
-                assert!(whom.starts_with("the session that measures (process "), "{whom}");
+                assert!(whom.starts_with("the measuring session (process "), "{whom}");
                 measuring = None;
             }
             Progress::Building { .. } => assert!(measuring.is_none()),

@@ -1,5 +1,5 @@
-//! What tells one build of a version from another: how it is asked for, what it is called, and the
-//! key that it is kept under.
+//! Variants: how builds of one version are requested, what they are called, and the keys that they
+//! are stored under.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,12 +8,12 @@ use super::error::BuildError;
 use super::recipe::Recipe;
 use crate::source::digest;
 
-/// How long a build may take when nothing else is said.
+/// The default time limit of a build.
 pub const LIMIT: Duration = Duration::from_secs(60 * 60);
-/// How long a name may be that is made from flags.
+/// The longest name that is made from flags.
 const LONGEST: usize = 60;
 
-/// How a build differs from what the recipe says.
+/// Differences of a build from the recipe.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// For the compiler, in place of the recipe's.
@@ -24,9 +24,9 @@ pub struct Options {
     pub lto: bool,
     /// A tarball, a folder of tarballs or a folder with sources.
     pub source: Option<PathBuf>,
-    /// What the build is called behind the version, in place of what is derived from the others.
+    /// The name of the build after the version, in place of a derived one.
     pub name: Option<String>,
-    /// The most that it may take.
+    /// The time limit.
     pub limit: Duration,
     /// Whether a build that failed before is tried again.
     pub retry: bool,
@@ -53,29 +53,31 @@ impl Options {
         };
         match (&self.flags, &self.compiler, &self.name) {
             (Some(flags), ..) if flags.chars().any(char::is_control) => {
-                wrong("flags", flags, "holds a control character")
+                wrong("flags", flags, "contains a control character")
             }
             (Some(flags), ..) if flags.trim().is_empty() => wrong("flags", flags, "is empty"),
             (_, Some(compiler), _)
                 if compiler.is_empty() || compiler.contains(char::is_whitespace) =>
             {
-                wrong("cc", compiler, "is no program: name one on PATH, or its path")
+                wrong("cc", compiler, "is not a program. Name one on PATH, or its path")
             }
-            (.., Some(name)) if !is_name(name) => {
-                wrong("name", name, "may hold only letters, digits, '.', '-' and '_', at most 80")
-            }
+            (.., Some(name)) if !is_name(name) => wrong(
+                "name",
+                name,
+                "may contain only letters, digits, '.', '-' and '_', at most 80",
+            ),
             _ => Ok(()),
         }
     }
 
-    /// The flags that are asked for, with one space between them.
+    /// The requested flags, with one space between them.
     pub(super) fn flags(&self, recipe: &Recipe) -> String {
         let flags = self.flags.as_deref().unwrap_or(&recipe.flags);
         flags.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    /// What the build is called; none for what the recipe alone makes of a release. `foreign` is
-    /// what tells its sources from those of the release.
+    /// The name of the build; none for a release built by the recipe without changes. `foreign`
+    /// distinguishes its sources from those of the release.
     pub(super) fn variant(&self, recipe: &Recipe, foreign: Option<String>) -> Option<String> {
         if self.name.is_some() {
             return self.name.clone();
@@ -91,7 +93,7 @@ impl Options {
         match name.len() {
             0 => None,
             1..=LONGEST => Some(name),
-            // Still another one for other flags.
+            // The hash distinguishes other flags.
             _ => Some(format!("{}-{}", &name[..LONGEST - 9], &hash(&name)[..8])),
         }
     }
@@ -108,7 +110,7 @@ fn is_name(name: &str) -> bool {
     (1..=80).contains(&name.len()) && name.chars().all(is_allowed)
 }
 
-/// All that decides what comes of sources.
+/// Everything that determines the build of sources.
 pub(super) struct Key {
     pub(super) recipe: String,
     pub(super) flags: String,
@@ -122,9 +124,8 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// The name of the folder of what is built so from sources with this hash: that of a tarball,
-    /// or of a tree of git. All have the same length, since paths are in what a server is started
-    /// with.
+    /// The folder name of the build of sources with this hash, of a tarball or of a tree. All have
+    /// the same length, since a server is started with paths that contain it.
     pub(super) fn folder(&self, sources: &str) -> String {
         let Key { recipe, flags, lto, cc, compiler, compiler_sha256, libc, arch } = self;
         let all = format!(
@@ -185,7 +186,7 @@ mod tests {
         }
         assert!(flags("-O2\n-g").check().is_err() && flags(" ").check().is_err());
         let compiler = Options { compiler: Some("gcc -m32".into()), ..Options::default() };
-        assert!(compiler.check().unwrap_err().to_string().contains("is no program"));
+        assert!(compiler.check().unwrap_err().to_string().contains("is not a program"));
     }
 
     #[test]

@@ -1,5 +1,5 @@
-//! The folder that a DBMS is built in: one for all its builds, so that every path in a binary is
-//! the same, and one process at a time.
+//! The folder in which a DBMS is built: one for all its builds, so that all paths in binaries are
+//! the same, and used by one process at a time.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek, SeekFrom};
@@ -19,20 +19,20 @@ use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell};
 use crate::source::unpack::{Compression, Part, Tarball};
 
-/// When every file of the sources was changed, in seconds since 1970: what was made before the
-/// release is as new as what it was made from. Zero would be no time to make(1).
+/// The modification time of every source file, in seconds since 1970: files generated before the
+/// release are as new as their sources. make(1) does not accept zero as a time.
 const CHANGED: u64 = 315_532_800;
-/// What is no source in a folder of sources.
+/// The folder that is not part of the sources.
 const NO_SOURCES: &str = ".git";
 
-/// The right to build a DBMS, and the place for it; emptied when dropped.
+/// The right to build a DBMS, and the place for it, which is emptied on drop.
 pub(super) struct Workshop {
     folder: PathBuf,
     _lock: File,
 }
 
 impl Workshop {
-    /// Waits for the right, and removes what a process that was killed has left.
+    /// Waits for the right, and removes the leftovers of a killed process.
     pub(super) fn begin(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Workshop, SourceError> {
         let all = home.source()?;
         let path = all.join(format!("{dbms}.lock"));
@@ -43,7 +43,7 @@ impl Workshop {
             match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => break,
                 Err(Errno::WOULDBLOCK) => {
-                    let whom = format!("another rqps that builds {dbms}");
+                    let whom = format!("another rqps that is building {dbms}");
                     tell(Progress::WaitingToBuild { whom })?;
                 }
                 Err(errno) => return Err(at(&path)(errno.into())),
@@ -53,7 +53,8 @@ impl Workshop {
         let workshop = Workshop { folder: all.join(dbms.name()), _lock: lock };
         workshop.clear().map_err(at(&workshop.folder))?;
         make(&workshop.folder, 0o755)?;
-        // Root's apt downloads as a user of its own, who passes through; nobody else may write.
+        // Root's apt downloads as a user of its own, which must be able to enter; no other may
+        // write.
         make(&workshop.downloads(), 0o711)?;
         Ok(workshop)
     }
@@ -69,7 +70,7 @@ impl Workshop {
         &self.folder
     }
 
-    /// For files that nobody else may change while they are looked at.
+    /// For files that no other user may change while they are read.
     pub(super) fn downloads(&self) -> PathBuf {
         self.folder.join("downloads")
     }
@@ -78,12 +79,12 @@ impl Workshop {
         self.folder.join("src")
     }
 
-    /// Where the commands run.
+    /// The working directory of the commands.
     pub(super) fn build(&self) -> PathBuf {
         self.folder.join("build")
     }
 
-    /// What stands for `/` when it is installed.
+    /// The staging root, which stands for `/` during the installation.
     pub(super) fn root(&self) -> PathBuf {
         self.folder.join("root")
     }
@@ -95,7 +96,7 @@ impl Workshop {
         if free < needed { Err(SourceError::NoRoom { folder, needed, free }) } else { Ok(()) }
     }
 
-    /// Unpacks a tarball of a release, which has all in one folder.
+    /// Unpacks a tarball of a release, which has one folder at the top.
     pub(super) fn unpack(
         &self,
         file: &Path,
@@ -121,7 +122,7 @@ impl Workshop {
         age(&self.sources())
     }
 
-    /// Puts a folder with sources, packed by [`pack`], in the place of an unpacked tarball.
+    /// Unpacks a folder of sources, packed by [`pack`], in place of a tarball.
     pub(super) fn unpack_tree(
         &self,
         tree: &File,
@@ -133,7 +134,7 @@ impl Workshop {
         age(&self.sources())
     }
 
-    /// Makes the folders that the commands write to, as their user.
+    /// Creates the folders that the commands write to, as their user.
     pub(super) fn open_for(&self, user: Option<User>) -> Result<(), SourceError> {
         for folder in [self.build(), self.root()] {
             make(&folder, 0o755)?;
@@ -144,8 +145,8 @@ impl Workshop {
         Ok(())
     }
 
-    /// Copies what was installed to a folder of rqps's own. Whoever built it reads it, and what is
-    /// read is taken as from any archive: nothing leads out of the folder.
+    /// Copies the installed files to a folder of rqps's own. The user that built them reads them,
+    /// and the data are unpacked like any archive: nothing leads out of the folder.
     pub(super) fn take(
         &self,
         user: Option<User>,
@@ -163,7 +164,7 @@ impl Workshop {
 
 impl Drop for Workshop {
     fn drop(&mut self) {
-        // The next build clears it, too.
+        // The next build removes it, too.
         let _ = self.clear();
     }
 }
@@ -181,8 +182,8 @@ fn unpack(mut tree: &File, name: &str, into: &Path, tell: &mut Tell) -> Result<(
     Tarball { name, compression: Compression::None, bytes: tree, size, part }.unpack(into, tell)
 }
 
-/// Writes a folder into a tar archive that is the same whenever and wherever its files are: the
-/// same names, contents, links, and rights to run.
+/// Writes a folder into a tar archive that depends only on the names, contents, links and execute
+/// bits of its files, not on their times and place.
 pub(super) fn pack(folder: &Path, mut file: &File) -> io::Result<()> {
     let mut tar = tar::Builder::new(io::BufWriter::with_capacity(1 << 20, &mut file));
     tar.follow_symlinks(false);
@@ -215,15 +216,15 @@ fn append<W: io::Write>(tar: &mut tar::Builder<W>, folder: &Path, inside: &Path)
     Ok(())
 }
 
-/// Whom the files of a folder are read as: its owner, where that is not who runs rqps.
+/// The user that reads the files of a folder: its owner, where that is not rqps's own user.
 pub(super) fn owner(folder: &Path) -> io::Result<Option<User>> {
     let found = folder.metadata()?;
     let is_foreign = rustix::process::geteuid().is_root() && found.uid() != 0;
     Ok(is_foreign.then_some(User { uid: found.uid(), gid: found.gid() }))
 }
 
-/// Gives every file the same time of change: those of an archive have that at which they were
-/// unpacked, and make(1) would make anew what was made before the release.
+/// Gives every file the same modification time. Otherwise it would be the time of unpacking, and
+/// make(1) would regenerate files that were generated before the release.
 fn age(folder: &Path) -> Result<(), SourceError> {
     let changed = SystemTime::UNIX_EPOCH + Duration::from_secs(CHANGED);
     for entry in fs::read_dir(folder).map_err(at(folder))? {

@@ -1,4 +1,4 @@
-//! Which source a build is taken from, and both sides of a comparison from one.
+//! The source of a build, and one source for all contenders of a comparison.
 
 use super::*;
 
@@ -67,9 +67,9 @@ fn where_no_source_has_them_all_it_is_said_who_has_what() {
     let error = chosen(&world, &["15.2", "16.3"]).unwrap_err().to_string();
     assert_eq!(
         error,
-        "no one kind of build has postgres 15.2 and 16.3; maven has 15.2 and 16.1: those of \
-         different makers differ by more than their release, so name others, or, to compare these \
-         all the same, where each is from, as in postgres@maven-15.2"
+        "no single source has postgres 15.2 and 16.3; maven has 15.2 and 16.1: builds of different \
+         packagers differ by more than their release. Use other versions, or name the source of \
+         each to compare them anyway, as in postgres@maven-15.2"
     );
 }
 

@@ -13,7 +13,7 @@ pub(super) fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
         let mut header = tar::Header::new_gnu();
         header.set_mode(0o755);
         header.set_size(content.len() as u64);
-        // As it is: the library would refuse names that tests need.
+        // Written directly, since the library would reject names that tests need.
         let name = format!("./{name}");
         header.as_gnu_mut().unwrap().name[..name.len()].copy_from_slice(name.as_bytes());
         header.set_cksum();
@@ -31,7 +31,7 @@ pub(super) fn package(path: &Path, files: &[(&str, &str)], data_name: &str) {
 }
 
 impl World {
-    /// With an apt that has MySQL and a C library, and writes down each time it is called.
+    /// With an apt that has MySQL and a C library, and records each call.
     pub(super) fn with_apt() -> World {
         let world = World::new();
         fs::write(&world.machine.keyring, "").unwrap();
@@ -39,7 +39,8 @@ impl World {
         let mysqld = "#!/bin/sh\n[ -n \"$LOADED\" ] && echo \"$0  Ver 9.7.4-2 for Linux\"\n";
         let files = [("usr/sbin/mysqld", mysqld), ("usr/share/doc/x", ""), ("etc/my.cnf", "")];
         package(&world.file("pool/mysql-server-core_9.7.4.deb"), &files, "data.tar.xz");
-        // Like a loader it reads the server, which is busy while a child of another test holds it.
+        // Like a loader it reads the server, whose exec fails while a child of another test has it
+        // open.
         let loader = "#!/bin/sh\n\
                       case $1 in --version) echo 'ld.so (Debian) stable version 2.43.'; exit;; esac\n\
                       shift 2; LOADED=1 exec sh \"$@\"\n";
@@ -67,7 +68,7 @@ impl World {
         self.lists(&[("mysql-server-core", "1:9.7.4-2")]);
     }
 
-    /// Has apt list these packages, each with a version.
+    /// Makes apt list these packages, each with a version.
     pub(super) fn lists(&self, packages: &[(&str, &str)]) {
         let of = |(name, version): &(&str, &str)| {
             format!(
@@ -81,7 +82,7 @@ impl World {
         self.program("apt-cache", &format!("echo \"$*\" >> {folder}/calls\n{lists}true"));
     }
 
-    /// The same with a Postgres instead, of which it has the server's version.
+    /// The same with a Postgres of this version instead.
     pub(super) fn with_postgres_of_apt(major: &str, version: &str) -> World {
         let world = World::with_apt();
         fs::remove_file(world.file("pool/mysql-server-core_9.7.4.deb")).unwrap();
@@ -105,7 +106,7 @@ impl World {
         package(&self.file("pool/postgresql.deb"), &files, "data.tar.xz");
     }
 
-    /// What has been told to apt, without options: `update`, `install … postgresql-17=17.6-1`.
+    /// The calls of apt, without options: `update`, `install … postgresql-17=17.6-1`.
     pub(super) fn told_apt(&self, verb: &str) -> Vec<String> {
         let calls = fs::read_to_string(self.file("calls")).unwrap_or_default();
         let of_verb = calls.lines().filter_map(|call| call.split_once(&format!(" {verb}")));
@@ -124,7 +125,7 @@ fn a_postgres_lies_where_its_packages_have_it_and_is_run_by_its_own_loader() {
     let share = installed.root.join("usr/share/postgresql/17");
     assert!(share.join("postgresql.conf.sample").is_file() && !share.join("man").exists());
 
-    // `initdb` starts what lies beside it, and is told where the rest is.
+    // `initdb` starts the server beside it, and gets the path of the rest.
     let (program, args) = installed.initdb().unwrap();
     let output = Command::new(program).args(args).arg("--pgdata").output().unwrap();
     let said = String::from_utf8(output.stdout).unwrap();
@@ -144,7 +145,7 @@ fn only_the_suite_that_can_have_it_is_asked_once_and_for_just_this_version() {
     assert_eq!(world.told_apt("install"), [format!("install --download-only --yes {both}")]);
 
     let error = world.error(from(Source::Debian, "14.1"));
-    let expected = "postgres 14.1 is not to be had: did you mean '17.12'? (there are: 17.12)";
+    let expected = "postgres 14.1 is not available: did you mean '17.12'? (there are: 17.12)";
     assert_eq!(error, expected, "whoever cannot have it is asked what there is instead");
 }
 
@@ -161,7 +162,7 @@ fn a_package_that_is_listed_and_not_there_is_told_as_that() {
     );
     for asked in ["17.12", "17"] {
         let error = world.error(from(Source::Debian, asked));
-        let why = "postgresql-17 17.12-0+deb13u1 is listed, but its 'libz3-4_4.13.3.deb' is not there: \
+        let why = "postgresql-17 17.12-0+deb13u1 is listed, but its file 'libz3-4_4.13.3.deb' is missing: \
                    404 Not Found";
         assert_eq!(error, format!("cannot get postgres {asked}: {why}"));
         assert_eq!(world.kept(), Vec::<String>::new());
@@ -196,7 +197,7 @@ fn packages_are_unpacked_and_run_by_their_own_loader() {
     }
     assert_eq!(world.calls(), calls, "apt is not started again");
     let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.8"));
-    assert_eq!(error, "mysql 9.8 is not to be had: there are: 9.7.4");
+    assert_eq!(error, "mysql 9.8 is not available: there are: 9.7.4");
 }
 
 #[test]
@@ -230,7 +231,7 @@ fn what_apt_cannot_do_is_told_in_its_words() {
     }
     world.apt("Ubuntu|Ubuntu|http://m", ":");
     let error = world.error_of(Dbms::Mysql, build());
-    assert!(error.contains("apt knows no archive of Debian: add one"), "{error}");
+    assert!(error.contains("apt has no archive of Debian. Add one"), "{error}");
     world.apt("Debian|Debian|http://m", ":");
     fs::remove_file(&world.machine.keyring).unwrap();
     let error = world.error_of(Dbms::Mysql, build());
@@ -260,8 +261,8 @@ fn a_package_whose_files_leave_the_folder_is_refused() {
 #[test]
 fn a_package_that_is_none_is_an_error() {
     for (content, reason) in [
-        (&b"<html>not found</html>"[..], "it is no Debian package"),
-        (b"!<arch>\n", "there are no files in it"),
+        (&b"<html>not found</html>"[..], "it is not a Debian package"),
+        (b"!<arch>\n", "it contains no files"),
         (b"", "it is too short"),
     ] {
         let world = World::with_apt();
@@ -277,5 +278,5 @@ fn a_package_that_is_none_is_an_error() {
     assert!(error.ends_with("its data.tar.zst is compressed in a way that rqps cannot read"));
     package(&world.file("pool/libc6_2.43.deb"), &[], "data.tar.xz");
     let error = world.error_of(Dbms::Mysql, from(Source::Debian, "9.7"));
-    assert!(error.ends_with("there is no dynamic loader in it"), "{error}");
+    assert!(error.ends_with("it contains no dynamic loader"), "{error}");
 }

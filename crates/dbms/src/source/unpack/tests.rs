@@ -12,7 +12,7 @@ use zip::write::SimpleFileOptions;
 use super::*;
 use crate::source::progress::Progress;
 
-/// A member as hostile as one likes: the name is written into the header without any check.
+/// A hostile member: the name is written into the header without any check.
 fn member(kind: EntryType, name: &str, mode: u32, link: &str, content: &[u8]) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
@@ -48,7 +48,7 @@ fn gzip(members: &[Vec<u8>]) -> Vec<u8> {
     out.finish().unwrap()
 }
 
-/// A folder with the target in it, so that what escapes lands beside the target.
+/// A folder with the target in it, so that an escaping member is beside the target.
 struct Place {
     outer: TempDir,
 }
@@ -113,7 +113,7 @@ fn unpacked(members: &[Vec<u8>], below: &str) -> Place {
     place
 }
 
-/// Asserts that an archive is refused for this reason, and that nothing escaped.
+/// Asserts that an archive is rejected for this reason, and that nothing escaped.
 fn refused(members: &[Vec<u8>], reason: &str) {
     let place = Place::new();
     let error = place.unpack(&gzip(members), Compression::Gzip, "").unwrap_err();
@@ -182,27 +182,30 @@ fn members_that_leave_the_target_folder_are_refused() {
     refused(&[symbolic("x", "/etc")], "links to outside");
     refused(&[symbolic("x", "../y")], "links to outside");
     refused(&[symbolic("a/b", "../../y")], "links to outside");
-    // It looks as if it stayed inside, but 'd' leads up.
+    // It seems to stay inside, but 'd' leads up.
     refused(&[symbolic("a/b/d", "../.."), symbolic("a/b/e", "d/../x")], "links to outside");
 }
 
 #[test]
 fn nothing_is_written_through_a_link() {
-    refused(&[symbolic("a", "b"), file("a/x", "")], "is in the place of another member");
-    refused(&[symbolic("a", "b"), symbolic("a/x", "y")], "lies below what is not a folder");
-    refused(&[file("a", ""), file("a/x", "")], "lies below what is not a folder");
-    refused(&[file("a", "1"), file("a", "2")], "is in the place of another member");
+    refused(&[symbolic("a", "b"), file("a/x", "")], "has the path of another member");
+    refused(
+        &[symbolic("a", "b"), symbolic("a/x", "y")],
+        "lies below a member that is not a folder",
+    );
+    refused(&[file("a", ""), file("a/x", "")], "lies below a member that is not a folder");
+    refused(&[file("a", "1"), file("a", "2")], "has the path of another member");
     refused(&[hard("a", "b")], "No such file");
 }
 
 #[test]
 fn devices_and_pipes_are_refused() {
     for kind in [EntryType::Char, EntryType::Block, EntryType::Fifo] {
-        refused(&[member(kind, "x", 0o666, "", b"")], "neither a file nor a folder nor a link");
+        refused(&[member(kind, "x", 0o666, "", b"")], "is not a file, a folder or a link");
     }
 }
 
-/// Allows what a test can make.
+/// Limits that a test can reach.
 const LITTLE: Part = Part { most: Most { bytes: 4 << 20, members: 20 }, ..Part::ALL };
 
 #[test]
@@ -214,15 +217,18 @@ fn an_archive_holds_no_more_than_a_build_can_have() {
     };
     unpack(&members(20), LITTLE).unwrap();
     let error = unpack(&members(21), LITTLE).unwrap_err();
-    assert!(error.ends_with("its member 'm20' is one of more than any build has"), "{error}");
+    assert!(
+        error.ends_with("its member 'm20' exceeds the number of members that a build may have"),
+        "{error}"
+    );
 
     unpack(&[file("a", &zeros)], LITTLE).unwrap();
     let twice = [file("a", &zeros), file("b", &zeros)];
     let error = unpack(&twice, LITTLE).unwrap_err();
-    assert!(error.contains("there is more in it than any build has"), "{error}");
+    assert!(error.contains("it is larger than a build may be"), "{error}");
     let none = Part { needed: |_| false, ..LITTLE };
     let error = unpack(&twice, none).unwrap_err();
-    assert!(error.contains("there is more in it than any build has"), "not needed: {error}");
+    assert!(error.contains("it is larger than a build may be"), "not needed: {error}");
 
     let zip_of = |names: &[&str]| {
         let members: Vec<_> = names.iter().map(|name| (*name, FILE, zeros.as_str())).collect();
@@ -230,14 +236,14 @@ fn an_archive_holds_no_more_than_a_build_can_have() {
     };
     zip_of(&["a"]).unwrap();
     let error = zip_of(&["a", "b"]).unwrap_err();
-    assert!(error.ends_with("its member 'b' makes it larger than any build"), "{error}");
+    assert!(error.ends_with("its member 'b' makes it larger than a build may be"), "{error}");
 }
 
 #[test]
 fn headers_are_not_read_however_long() {
     let long = |kind, bytes: usize| member(kind, "h", 0o644, "", "x".repeat(bytes).as_bytes());
     for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
-        refused(&[long(kind, 2 << 20), file("x", "")], "there is more in it than any build has");
+        refused(&[long(kind, 2 << 20), file("x", "")], "it is larger than a build may be");
         // Also where there are many.
         let many: Vec<_> =
             (0..600).map(|_| member(EntryType::XGlobalHeader, "g", 0, "", b"")).collect();
@@ -256,7 +262,7 @@ fn headers_are_not_read_however_long() {
     gnu.sparse[0].offset = gnu.realsize;
     gnu.sparse[0].numbytes = *b"00000000000\0";
     header.set_cksum();
-    refused(&[header.as_bytes().to_vec()], "is a file with holes");
+    refused(&[header.as_bytes().to_vec()], "is a sparse file");
 }
 
 #[test]
@@ -342,7 +348,7 @@ fn what_is_not_needed_is_left_out() {
 const FILE: u32 = 0o100644;
 const LINK: u32 = 0o120777;
 
-/// A zip file as hostile as one likes: the mode is written without any check.
+/// A hostile zip file: the mode is written without any check.
 fn zip(members: &[(&str, u32, &str)]) -> Vec<u8> {
     let mut writer = ZipWriter::new(std::io::Cursor::new(Vec::new()));
     for (name, _, content) in members {
@@ -360,7 +366,7 @@ fn zip(members: &[(&str, u32, &str)]) -> Vec<u8> {
     bytes
 }
 
-/// Asserts that a zip file is refused for this reason, and that nothing escaped.
+/// Asserts that a zip file is rejected for this reason, and that nothing escaped.
 fn zip_refused(members: &[(&str, u32, &str)], reason: &str) {
     let place = Place::new();
     let error = place.unzip(&zip(members), Part::ALL).unwrap_err();
@@ -377,7 +383,7 @@ fn of_a_zip_files_folders_and_links_arrive() {
         ("share/", 0o040700, ""),
         ("run.sh", 0o106755, ""),
         ("share/read", 0o106666, ""),
-        // Without a type, as from a maker that only knows permissions; and without anything.
+        // Without a type, as from tools that store only permissions; and without any mode.
         ("sbin/x", 0o755, ""),
         ("bin/server", 0, ""),
         ("share/text", 0, ""),
@@ -399,12 +405,12 @@ fn of_a_zip_nothing_leaves_the_target_folder() {
     zip_refused(&[("/tmp/rqps-x", FILE, "")], "leaves the target folder");
     zip_refused(&[("x", LINK, "/etc")], "links to outside");
     zip_refused(&[("x", LINK, "../y")], "links to outside");
-    zip_refused(&[("x", LINK, "")], "is a link to nothing");
+    zip_refused(&[("x", LINK, "")], "is a link without a target");
     zip_refused(&[("x", LINK, &"a/".repeat(100_000))], "File name too long");
-    zip_refused(&[("a", LINK, "b"), ("a/x", FILE, "")], "is in the place of another member");
-    zip_refused(&[("a", FILE, ""), ("a/x", FILE, "")], "lies below what is not a folder");
+    zip_refused(&[("a", LINK, "b"), ("a/x", FILE, "")], "has the path of another member");
+    zip_refused(&[("a", FILE, ""), ("a/x", FILE, "")], "lies below a member that is not a folder");
     for kind in [0o020666, 0o060666, 0o010666, 0o140666] {
-        zip_refused(&[("x", kind, "")], "neither a file nor a folder nor a link");
+        zip_refused(&[("x", kind, "")], "is not a file, a folder or a link");
     }
 }
 
@@ -420,7 +426,7 @@ fn a_damaged_zip_is_an_error_wherever_it_ends() {
     let content = memchr::memmem::rfind(&whole, b"PK\x03\x04").unwrap() - 3;
     changed[content] ^= 1;
     let error = Place::new().unzip(&changed, Part::ALL).unwrap_err();
-    assert!(error.ends_with("it is damaged, get it again"), "{error}");
+    assert!(error.ends_with("It is damaged; fetch it again"), "{error}");
 }
 
 #[test]

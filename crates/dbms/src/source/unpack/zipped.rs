@@ -1,4 +1,4 @@
-//! Zip archives, which jars are too.
+//! Zip archives, including jars.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -16,14 +16,14 @@ use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell};
 use crate::source::store::lasting;
 
-/// Folders that hold only what is to be run: some makers of zip files lose the mode.
+/// Folders that contain only programs: some tools for zip files lose the mode.
 const OF_PROGRAMS: [&str; 4] = ["bin", "sbin", "libexec", "scripts"];
-/// More than the kernel takes.
+/// Longer than the kernel accepts.
 const LONGEST_LINK: u64 = 4096;
 
 /// An opened zip archive.
 pub(in crate::source) struct Zip<'a> {
-    /// What error messages call it.
+    /// Its name in error messages.
     name: &'a str,
     archive: ZipArchive<File>,
 }
@@ -49,7 +49,7 @@ impl<'a> Zip<'a> {
         Ok((file, size))
     }
 
-    /// Unpacks into an existing folder, which after an error holds a part of the archive.
+    /// Unpacks into an existing folder, which after an error contains a part of the archive.
     pub(in crate::source) fn unpack(
         mut self,
         part: Part,
@@ -97,7 +97,7 @@ impl<'a> Zip<'a> {
 fn kind<R: Read>(file: &mut ZipFile<R>, place: &Path) -> io::Result<Kind> {
     const TYPE: u32 = 0o170000;
     let mode = file.unix_mode().unwrap_or(0);
-    // Zip files that were not made on Unix have no mode, and some makers leave out the type.
+    // Zip files from other systems than Unix have no mode, and some tools omit the type.
     Ok(match mode & TYPE {
         _ if file.is_dir() => Kind::Folder,
         0o120000 => {
@@ -115,6 +115,6 @@ fn kind<R: Read>(file: &mut ZipFile<R>, place: &Path) -> io::Result<Kind> {
 }
 
 fn damaged(archive: &str, error: &dyn Display) -> SourceError {
-    let reason = format!("{error}; it is damaged, get it again");
+    let reason = format!("{error}. It is damaged; fetch it again");
     SourceError::Archive { archive: archive.to_string(), reason }
 }

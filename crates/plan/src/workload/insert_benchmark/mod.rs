@@ -1,7 +1,7 @@
 //! The Insert Benchmark as data: its profiles, its parameters, and the steps they expand to.
 //!
-//! Four incompatible versions of the benchmark have been published from; a profile names one, so
-//! that an old report can be repeated with the statements it used.
+//! There are four incompatible versions of the benchmark with published results. A profile names
+//! one, so that an old report can be repeated with the statements that it used.
 
 mod specification;
 mod steps;
@@ -57,8 +57,8 @@ impl Profile {
         }
     }
 
-    /// Rows written by l.i1 and l.i2 for a table of `rows`, when the user gives none. The legacy
-    /// profiles have no l.i2 and load as much again, as their posts did.
+    /// The default rows written by l.i1 and l.i2 for a table of `rows`. The legacy profiles have no
+    /// l.i2 and load as much again, as their posts did.
     fn default_writes(self, rows: u64) -> (u64, u64) {
         if self.is_legacy() { (rows, 0) } else { ((rows / 5 * 2).max(50), (rows / 10).max(5)) }
     }
@@ -72,7 +72,7 @@ pub enum Pacing {
     Uniform,
     /// Exponential gaps of the same mean.
     Poisson,
-    /// A second's worth at the start of each second, as the original does it.
+    /// All writes of a second at its start, as in the original.
     Burst,
 }
 
@@ -119,25 +119,25 @@ pub struct InsertBenchmark {
     pub rows: Count,
     /// Rows that each client inserts in l.i1 and in l.i2.
     pub writes: [Count; 2],
-    /// How long a read-write step lasts when its write rate is sustained.
+    /// The length of a read-write step, if its write rate is sustained.
     pub query_time: Span,
     /// Rows inserted per second and client in the read-write steps, in order.
     pub rates: Vec<u32>,
     pub clients: u32,
-    /// All clients share one table. It has no deletes, since one queue cannot have two ends.
+    /// All clients share one table, which has no deletes.
     pub one_table: bool,
     pub pacing: Pacing,
-    /// The shortest time between the write steps and the first read-write step.
+    /// The minimum time between the write steps and the first read-write step.
     pub pause: Span,
-    /// The data are checked after every step. That reads whole tables between the steps, which the
+    /// The data are checked after every step. This reads whole tables between the steps, which the
     /// original does not do.
     pub check: bool,
-    /// Tables are split into so many ranges of the primary key, the last one open ended; not at all
-    /// when 0.
+    /// Tables are split into this many ranges of the primary key, the last one without an end; 0:
+    /// not at all.
     #[serde(default)]
     pub partitions: u32,
     /// Each secondary index has a column family of its own, as in the posts whose tags end in
-    /// `_cfx`. For MyRocks alone.
+    /// `_cfx`. MyRocks only.
     #[serde(default)]
     pub column_families: bool,
     /// Only these steps, by name, in the benchmark's order; all when empty.
@@ -145,11 +145,11 @@ pub struct InsertBenchmark {
     pub only: Vec<String>,
 }
 
-/// Beyond what any machine could hold; whatever is computed from less fits 64 bits.
+/// More than any machine can hold; everything computed from less fits in 64 bits.
 const MOST_ROWS: Count = Count(1_000_000_000_000);
 /// Each has up to three threads and connections.
 const MOST_CLIENTS: Count = Count(10_000);
-/// As many as MySQL takes.
+/// The limit of MySQL.
 const MOST_PARTITIONS: Count = Count(8192);
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -159,25 +159,26 @@ enum InsertBenchmarkError {
     #[error("{0} must be at most {1}")]
     TooLarge(&'static str, Count),
     #[error(
-        "one table for all clients needs a profile without deletes (p2020 or p2023): {0} deletes"
+        "--one-table cannot be used with {0}, which deletes rows. Use a profile without deletes (p2020 \
+         or p2023)"
     )]
     OneTable(Profile),
-    #[error("{0} has no partitioned tables: leave --partitions away")]
+    #[error("{0} has no partitioned tables. Drop --partitions")]
     NoPartitions(String),
-    #[error("{0} has no column families: only MyRocks has, such as mariadb@10.11/rocksdb")]
+    #[error("{0} has no column families: only MyRocks has them, as in mariadb@10.11/rocksdb")]
     NoColumnFamilies(String),
-    #[error("partitions and column families cannot be combined: choose one")]
+    #[error("--partitions and --column-families cannot be combined. Drop one of them")]
     PartitionedFamilies,
     #[error("unknown step '{name}': {hint}")]
     Step { name: String, hint: String },
     #[error(
-        "step '{0}' needs the steps before it: the list must start with the first step and leave no gap before '{0}' but read-write steps"
+        "step '{0}' needs the steps before it. Add them; only read-write steps can be left out"
     )]
     Gap(String),
 }
 
 impl InsertBenchmark {
-    /// The benchmark at a size, with everything else as the profile has it.
+    /// The benchmark at a size, with the defaults of the profile.
     pub fn new(profile: Profile, rows: Count) -> Self {
         let (first, second) = profile.default_writes(rows.0);
         InsertBenchmark {
@@ -201,19 +202,19 @@ impl InsertBenchmark {
         if self.one_table { 1 } else { self.clients }
     }
 
-    /// The rows in all tables together when they are largest.
+    /// The peak number of rows in all tables together.
     pub(super) fn rows_at_most(&self) -> u64 {
-        // Where rows are deleted there are never many more than were loaded.
+        // With deletes, there are never many more rows than were loaded.
         let lasting = |step: &&Step| step.kind == StepKind::Load || !step.deletes;
         let rows = self.steps().iter().filter(lasting).map(|step| step.rows).sum::<u64>();
         rows.saturating_mul(u64::from(self.clients))
     }
 
-    /// Whether it can be run, by these contenders.
+    /// Whether these contenders can run it.
     fn refuse_unfit(&self, contenders: &[Contender]) -> Result<(), InsertBenchmarkError> {
         contenders.iter().try_for_each(|contender| self.validate_for(contender))?;
         let at_least = [
-            // Deletes may run nine statements ahead of the inserts, and must not run dry.
+            // Deletes may run nine statements ahead of the inserts, and must find rows.
             ("rows", self.rows.0, 1_000),
             ("clients", u64::from(self.clients), 1),
             ("writes of l.i1", self.writes[0].0, 50),
@@ -248,7 +249,7 @@ impl InsertBenchmark {
         self.validate_only()
     }
 
-    /// What the benchmark asks of a contender that not every one has.
+    /// Whether a contender has the features that the benchmark needs.
     fn validate_for(&self, contender: &Contender) -> Result<(), InsertBenchmarkError> {
         let name = || contender.name();
         if self.partitions > 0 && !contender.dbms.has_partitions() {
@@ -260,8 +261,8 @@ impl InsertBenchmark {
         Ok(())
     }
 
-    /// Rows in each partition but the last, which takes what comes after: all planned inserts and
-    /// 100 more, in equal parts. None where tables are not partitioned.
+    /// Rows in each partition except the last, which takes all later ones: all planned inserts and
+    /// 100 more, in equal parts. None if tables are not partitioned.
     pub fn rows_per_partition(&self) -> Option<u64> {
         let planned = |step: &Step| {
             let rounds = step.rows.div_ceil(u64::from(step.rows_per_commit));
@@ -272,8 +273,8 @@ impl InsertBenchmark {
         (parts > 0).then(|| ((total + 100) / parts).max(1))
     }
 
-    /// A step works on what the steps before it left, so only trailing steps and read-write
-    /// steps can be left out.
+    /// A step works on the results of those before it, so only trailing steps and read-write steps
+    /// can be left out.
     fn validate_only(&self) -> Result<(), InsertBenchmarkError> {
         let all = self.all_steps();
         for name in &self.only {
@@ -299,7 +300,7 @@ impl InsertBenchmark {
 }
 
 /// The published pause is min(1200, 60 + rows/1e6) seconds. Its 60 seconds are for tables of tens
-/// of millions of rows; below 10M it shrinks in proportion, so that a small run is not mostly
+/// of millions of rows; below 10M it shrinks in proportion, so that a small run is not mostly a
 /// pause.
 pub fn default_pause(total_rows: u64) -> Span {
     let published = (60.0 + total_rows as f64 / 1e6).min(1200.0);

@@ -1,4 +1,4 @@
-//! What the Insert Benchmark says of itself.
+//! The properties of the Insert Benchmark.
 
 use super::{InsertBenchmark, Profile};
 use crate::class::Class;
@@ -88,7 +88,7 @@ impl Specification for InsertBenchmark {
         self.rows_at_most()
     }
 
-    /// Of every client one that inserts, one that deletes and one that queries.
+    /// Every client has one that inserts, one that deletes and one that queries.
     fn connections(&self) -> u64 {
         let each = if self.profile.is_legacy() { 2 } else { 3 };
         u64::from(self.clients) * each

@@ -1,15 +1,15 @@
-//! The steps of the Insert Benchmark: what a profile and its parameters expand to.
+//! The steps of the Insert Benchmark, to which a profile and its parameters expand.
 
 use super::InsertBenchmark;
 use crate::counts::Counts;
 
-/// One step: what it writes, how, and what must happen before it.
+/// One step: what it writes, how, and the maintenance before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// As in the posts: `l.i0`, `qr100`, `q100.2`.
     pub name: String,
     pub kind: StepKind,
-    /// Rows each client inserts; the step ends when they (and their deletes) are done.
+    /// Rows that each client inserts; the step ends when these (and their deletes) are done.
     pub rows: u64,
     pub rows_per_commit: u32,
     /// Whether each insert is paired with a delete of as many of the lowest keys.
@@ -80,11 +80,11 @@ pub enum Query {
     Point,
 }
 
-/// What is done to the DBMS between two steps.
+/// Maintenance of the DBMS before a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Maintenance {
     None,
-    /// Vacuum and checkpoint, then wait out the rest of the pause.
+    /// Vacuum and checkpoint, then idle for the rest of the pause.
     Pause,
     /// The legacy profiles: a vacuum that runs while the step does.
     Background,
@@ -108,7 +108,7 @@ impl InsertBenchmark {
             deletes,
             before: Maintenance::None,
         };
-        // l.x inserts a batch of its own before it builds the indexes.
+        // l.x inserts a batch before it builds the indexes.
         let index_rows = if deletes { 100 } else { 100_000u64.div_ceil(u64::from(self.clients)) };
         let mut steps = vec![
             step("l.i0", StepKind::Load, self.rows.0, 100, false),

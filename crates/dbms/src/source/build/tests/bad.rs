@@ -1,4 +1,4 @@
-//! What cannot be built says so in a line, and leaves nothing half-made.
+//! Failing builds: each has an error in one line, and leaves nothing unfinished.
 
 use super::*;
 
@@ -17,18 +17,18 @@ fn what_is_missing_is_named_before_anything_is_fetched() {
     let error = maker(Options::default()).make("17.6", &mut nothing).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot build postgres 17.6: bison is missing: install it, as with 'apt-get install bison'"
+        "cannot build postgres 17.6: bison is missing. Install it, as with 'apt-get install bison'"
     );
     let lto = Options { lto: true, compiler: Some("clang".to_string()), ..Options::default() };
     let error = maker(lto).make("17.6", &mut nothing).unwrap_err().to_string();
     assert_eq!(
         error,
-        "cannot build postgres 17.6: llvm-ar, llvm-ranlib, ld.lld and bison are missing: install them, as \
+        "cannot build postgres 17.6: llvm-ar, llvm-ranlib, ld.lld and bison are missing. Install them, as \
          with 'apt-get install llvm lld bison'"
     );
     let none = Options { compiler: Some("gcc-99".to_string()), ..Options::default() };
     let error = maker(none).make("16.9", &mut nothing).unwrap_err().to_string();
-    assert!(error.ends_with("gcc-99 is missing: install it, as with 'apt-get install gcc-99'"));
+    assert!(error.ends_with("gcc-99 is missing. Install it, as with 'apt-get install gcc-99'"));
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
@@ -50,7 +50,7 @@ fn a_build_that_fails_is_told_kept_and_remembered() {
     let error = world.error("17.6", flags("-O3"));
     let (line, tail) = error.split_once('\n').unwrap();
     let expected = "postgres 17.6 did not build: configure with gcc (test) 1.0: a.c:1: error: no such thing; \
-                    all of it is in '";
+                    the whole log is '";
     assert!(line.starts_with(expected), "{line}");
     assert!(line.ends_with("rqps dbms build --retry --flags '-O3' postgres@src-17.6"), "{line}");
     let last: Vec<String> = (11..=30).map(|number| format!("  {number}")).collect();
@@ -65,7 +65,7 @@ fn a_build_that_fails_is_told_kept_and_remembered() {
     };
     let maker = world.maker(flags("-O3"));
     let again = maker.make("17.6", &mut nothing).unwrap_err().to_string();
-    assert!(again.starts_with("postgres 17.6 did not build when it was tried before: configure"));
+    assert!(again.starts_with("postgres 17.6 did not build in an earlier attempt: configure"));
     assert!(again.ends_with(&error[line.len()..]), "{again}");
     // Other flags are another build.
     assert!(world.error("17.6", Options::default()).starts_with("postgres 17.6 did not build: "));
@@ -83,7 +83,7 @@ fn a_build_that_works_at_last_is_no_failure_any_more() {
     world.release("17.6", &format!("cat {}", world.file("there").display()));
     assert!(world.error("17.6", Options::default()).contains("No such file or directory"));
     fs::write(world.file("there"), "").unwrap();
-    assert!(world.error("17.6", Options::default()).contains("tried before"));
+    assert!(world.error("17.6", Options::default()).contains("earlier attempt"));
     world.make("17.6", Options { retry: true, ..Options::default() }).unwrap();
     assert_eq!(forget(&world.home).unwrap(), 0);
 }
@@ -94,7 +94,7 @@ fn a_build_is_ended_at_its_limit_with_all_that_it_started() {
     world.release("17.6", "sleep 600 & echo waiting; wait");
     let limit = Duration::from_millis(300);
     let error = world.error("17.6", Options { limit, ..Options::default() });
-    assert!(error.contains("configure with gcc (test) 1.0: the build had not ended after 0 s: "));
+    assert!(error.contains("configure with gcc (test) 1.0: the build did not end within 0 s ("));
     assert!(error.ends_with("\n  waiting"), "{error}");
     assert_eq!(world.kept(), ["failed"]);
 }
@@ -168,20 +168,24 @@ fn what_is_no_release_of_that_version_is_refused() {
     let missing = world.file("missing.tar.gz");
     let made = world.file("tarballs/postgresql-17.6.tar.gz");
     for (source, version, expected) in [
-        (text, "17.6", "text.tar.gz' is no tarball: name a .tar.gz"),
+        (text, "17.6", "text.tar.gz' is not a tarball. Name a .tar.gz"),
         (cut, "17.6", "cut.tar.gz' cannot be unpacked: "),
         (
             other,
             "17.6",
-            "'other.tar.gz' has no sources of postgres 17.6: there is no configure in it",
+            "'other.tar.gz' does not contain the sources of postgres 17.6: it has no configure",
         ),
         (
             silent,
             "17.6",
-            "'silent.tar.gz' has no sources of postgres 17.6: there is no version in it",
+            "'silent.tar.gz' does not contain the sources of postgres 17.6: it has no version",
         ),
         (hostile, "17.6", "'hostile.tar.gz' is refused: its member 'top/../../outside' leaves"),
-        (made, "17.7", "'postgresql-17.6.tar.gz' has postgres 17.6, not 17.7: write postgres@17.6"),
+        (
+            made,
+            "17.7",
+            "'postgresql-17.6.tar.gz' contains postgres 17.6, not 17.7. Use postgres@17.6",
+        ),
         (empty, "17.6", "/empty' has no postgresql-17.6.tar.bz2"),
         (missing, "17.6", "missing.tar.gz': No such file or directory"),
     ] {
@@ -198,7 +202,7 @@ fn what_is_no_release_of_that_version_is_refused() {
     let sources = Some("no/such/folder".into());
     let maker = Maker { sources, ..world.maker(Options::default()) };
     let error = maker.make("17.6", &mut go_on).unwrap_err().to_string();
-    assert!(error.starts_with("'no/such/folder' in RQPS_SOURCES is no folder: set"), "{error}");
+    assert!(error.starts_with("'no/such/folder' in RQPS_SOURCES is not a folder. Set"), "{error}");
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn a_build_that_installs_no_server_is_none() {
     let error = world.error("17.6", Options::default());
     assert_eq!(
         error,
-        "postgres@src-17.6 was built, and its 'bin/postgres' is not there: look at its recipe"
+        "postgres@src-17.6 was built, but its 'bin/postgres' is missing. Check its recipe"
     );
     assert_eq!(world.kept(), Vec::<String>::new());
 }

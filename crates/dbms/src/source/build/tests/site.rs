@@ -1,4 +1,4 @@
-//! Tarballs from a site with upstream's layout, and what is remembered of them.
+//! Tarballs from a site with upstream's layout, and their stored hashes.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
@@ -95,7 +95,7 @@ fn what_is_not_what_the_site_says_is_refused() {
     let folder = site.folder.join("source/v17.7");
     fs::write(folder.join("postgresql-17.7.tar.gz.sha256"), "<html></html>").unwrap();
     let error = mirrored(&world, &site).make("17.7", &mut go_on).unwrap_err().to_string();
-    assert!(error.contains("it tells no SHA-256 of postgresql-17.7.tar.gz"), "{error}");
+    assert!(error.contains("it has no SHA-256 of postgresql-17.7.tar.gz"), "{error}");
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 
@@ -106,7 +106,7 @@ fn a_site_that_has_it_not_or_does_not_answer_is_one_reason_of_several() {
     let expected = "cannot get a tarball of postgres 17.6: curl of postgresql-17.6.tar.bz2.sha256 failed: (22) ";
     assert!(error.starts_with(expected) && error.contains("404"), "{error}");
     assert!(error.contains("; debian has sources of none; "), "{error}");
-    // Nobody listens there any more.
+    // No server listens there any more.
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
     let sources = Some(format!("http://127.0.0.1:{port}").into());
     let maker = Maker { sources, ..world.maker(Options::default()) };
@@ -127,10 +127,10 @@ fn the_hash_of_a_release_is_remembered_wherever_it_is_from() {
     let error = world.error("17.6", Options::default());
     let expected = "postgresql-17.6.tar.gz has another hash than when it was fetched here before: ";
     assert!(error.starts_with(expected), "{error}");
-    assert!(error.ends_with("'rqps dbms fetch --accept-new-hash postgres@src-17.6' takes it"));
+    assert!(error.ends_with("'rqps dbms fetch --accept-new-hash postgres@src-17.6'"));
     assert_eq!(world.kept(), Vec::<String>::new());
 
-    // One that the user names is no release, and is called so.
+    // A tarball named by the user is not a release, and its build has another name.
     let own = world.make("17.6", from(path)).unwrap();
     let expected = format!("postgres@src-17.6+file-{}", &own.archives[0].sha256[..8]);
     assert_eq!(own.contender(), Some(expected));

@@ -1,39 +1,38 @@
-//! A fixed piece of work whose time tells whether the machine is as fast as it was before.
+//! The reference loop: fixed CPU work whose time shows whether the machine is as fast as before.
 
 use std::collections::VecDeque;
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
-/// More than most second-level caches hold, so that a neighbour in the shared cache shows.
+/// Larger than most second-level caches, so that load in the shared cache shows.
 const WORDS: usize = 1 << 20;
-/// How often a canary does its rounds; an odd number, for it has a middle.
+/// How often a reference loop repeats its rounds; odd, so that there is a median.
 const PIECES: u32 = 5;
-/// Work of one round: so many steps through the memory, each with some arithmetic.
+/// Steps of one round through the memory, each with some arithmetic.
 const STEPS: u64 = 1 << 14;
 
-/// How far off the usual a canary may always be, in percent.
+/// How far off its usual time a reference loop may always be, in percent.
 const LEAST_PERCENT: f64 = 3.0;
-/// … and at most, however uneven the machine is: what is farther off says that it was another
-/// machine. Up to this, unevenness is noise of everybody, and rounds that differ by it make
-/// intervals wide.
+/// … and at most, however uneven the machine is: beyond this, it is in effect another machine. Up
+/// to this, unevenness is noise of every arm, and rounds that differ by it widen intervals.
 const MOST_PERCENT: f64 = 50.0;
-/// In between, so many standard deviations of the canary itself: of a machine that is as it always
-/// is one in some thousands is farther off.
+/// In between, the limit in standard deviations of the reference loop itself: on an unchanged
+/// machine, about one in some thousands is farther off.
 const DEVIATIONS: f64 = 4.0;
 /// The median absolute deviation of a normal distribution is a standard deviation divided by this.
 const NORMAL: f64 = 1.4826;
 
-/// What a canary usually takes on a machine, by the times of late.
+/// The usual time of a reference loop on a machine, from its latest times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Usual {
     pub median: Duration,
-    /// How far a time may be off it, in percent.
+    /// How far a time may deviate from it, in percent.
     pub most_percent: f64,
 }
 
 impl Usual {
-    /// By the median and the median absolute deviation of the logs, which a few odd times do not
-    /// move. None of no times.
+    /// From the median and the median absolute deviation of the logs, which are robust against a
+    /// few outliers. None without times.
     pub fn of(times: &[Duration]) -> Option<Usual> {
         let middle = |values: &mut Vec<f64>| {
             values.sort_by(f64::total_cmp);
@@ -49,7 +48,7 @@ impl Usual {
         })
     }
 
-    /// How far a time is off, in percent.
+    /// The deviation of a time, in percent.
     pub fn off(&self, time: Duration) -> f64 {
         100.0 * (time.as_secs_f64() / self.median.as_secs_f64() - 1.0)
     }
@@ -59,28 +58,28 @@ impl Usual {
     }
 }
 
-/// A canary and its latest times. What is usual moves with the machine: a machine that is slower
-/// than an hour ago is so for everybody in a round, and rounds are in random order.
+/// A reference loop and its latest times. The usual time follows the machine: a machine that is
+/// slower than an hour ago is so for every arm in a round, and arms are in random order.
 #[derive(Debug)]
-pub struct Canaries {
-    canary: Canary,
+pub struct ReferenceLoops {
+    reference_loop: ReferenceLoop,
     latest: VecDeque<Duration>,
 }
 
-/// So many times make what is usual: those of a dozen runs.
+/// Times that determine the usual one: those of a dozen runs.
 const LATEST: usize = 24;
 
-impl Canaries {
-    pub fn new(canary: Canary) -> Canaries {
-        Canaries { canary, latest: VecDeque::new() }
+impl ReferenceLoops {
+    pub fn new(reference_loop: ReferenceLoop) -> ReferenceLoops {
+        ReferenceLoops { reference_loop, latest: VecDeque::new() }
     }
 
-    /// The work, to do the same again in another session.
-    pub fn canary(&self) -> Canary {
-        self.canary
+    /// The amount of work, to repeat it in another session.
+    pub fn reference_loop(&self) -> ReferenceLoop {
+        self.reference_loop
     }
 
-    /// Learns what is usual before anything is measured.
+    /// Determines the usual time before anything is measured.
     pub fn calibrate(&mut self) {
         while self.latest.len() < LATEST {
             self.run();
@@ -88,18 +87,17 @@ impl Canaries {
     }
 
     pub fn run(&mut self) -> Duration {
-        let time = self.canary.run();
+        let time = self.reference_loop.run();
         self.note(time);
         time
     }
 
-    /// Runs again until it takes as long as usual, but not for longer than `patience`: after
-    /// gigabytes of IO a machine may be slower for some seconds, and a virtual CPU that has had
-    /// nothing to do for some tenths of one, so that there is no pause in between. Answers the last
-    /// time.
+    /// Runs until it takes its usual time, but for at most `patience`: after gigabytes of IO a
+    /// machine may be slower for some seconds. There is no pause between runs, since a virtual CPU
+    /// may be slower after some tenths of a second without work. Returns the last time.
     pub fn settle(&mut self, patience: Duration) -> Duration {
-        let canary = self.canary;
-        self.settle_by(patience, || canary.run())
+        let reference_loop = self.reference_loop;
+        self.settle_by(patience, || reference_loop.run())
     }
 
     fn settle_by(&mut self, patience: Duration, mut run: impl FnMut() -> Duration) -> Duration {
@@ -126,31 +124,31 @@ impl Canaries {
 
 /// The same amount of CPU and memory work each time it is run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Canary {
-    /// How often the round is run; what two canaries must have in common to be compared.
+pub struct ReferenceLoop {
+    /// The number of rounds, which must be equal for two loops to be compared.
     pub rounds: u64,
 }
 
-impl Canary {
-    /// A canary that takes about `time` on this machine as it is now; 0.3 s are enough.
-    pub fn tuned(time: Duration) -> Canary {
-        Canary::tuned_by(time / PIECES, |canary| canary.run())
+impl ReferenceLoop {
+    /// A reference loop that takes about `time` on this machine now; 0.3 s are enough.
+    pub fn tuned(time: Duration) -> ReferenceLoop {
+        ReferenceLoop::tuned_by(time / PIECES, |reference_loop| reference_loop.run())
     }
 
-    fn tuned_by(piece: Duration, run: impl Fn(Canary) -> Duration) -> Canary {
+    fn tuned_by(piece: Duration, run: impl Fn(ReferenceLoop) -> Duration) -> ReferenceLoop {
         let mut rounds = 8;
         loop {
-            let took = run(Canary { rounds });
+            let took = run(ReferenceLoop { rounds });
             if took * 4 >= piece {
                 let scale = piece.as_secs_f64() / took.as_secs_f64();
-                return Canary { rounds: ((rounds as f64 * scale).round() as u64).max(1) };
+                return ReferenceLoop { rounds: ((rounds as f64 * scale).round() as u64).max(1) };
             }
             rounds *= 2;
         }
     }
 
-    /// How long the rounds took: does them some times and answers the median, so that a moment in
-    /// which another had the CPU does not make a slow machine.
+    /// The time of the rounds: the median of several repetitions, so that a moment of preemption
+    /// does not count as a slow machine.
     pub fn run(&self) -> Duration {
         let mut walk = Walk::new();
         let mut times = [(); PIECES as usize].map(|()| {
@@ -164,7 +162,7 @@ impl Canary {
     }
 }
 
-/// A walk through the memory: where to look next depends on what was found.
+/// A walk through the memory: each address depends on the value before.
 #[derive(Debug, PartialEq)]
 struct Walk {
     memory: Vec<u64>,
@@ -197,8 +195,8 @@ mod tests {
 
     use super::*;
 
-    /// A machine whose speed has noise of so many percent, and drifts by so many percent from
-    /// canary to canary.
+    /// A machine whose speed has noise and a drift from one reference loop to the next, both in
+    /// percent.
     struct Machine {
         random: Xoshiro256PlusPlus,
         level: f64,
@@ -216,23 +214,24 @@ mod tests {
             (0..12).map(|_| self.random.random::<f64>()).sum::<f64>() - 6.0
         }
 
-        fn canary(&mut self) -> Duration {
+        fn reference_loop(&mut self) -> Duration {
             self.level += self.drift / 100.0 * self.normal();
             let log = self.level + self.noise / 100.0 * self.normal();
             Duration::from_secs_f64(0.05 * log.exp())
         }
     }
 
-    /// Of a thousand runs the share that is refused, one canary before each and one after.
+    /// The share of a thousand runs that is discarded, with one reference loop before and after
+    /// each.
     fn refused(noise: f64, drift: f64, is_off: impl Fn(&Usual, Duration) -> bool) -> f64 {
         let mut machine = Machine::new(noise, drift);
-        let mut canaries = Canaries::new(Canary { rounds: 1 });
-        (0..LATEST).for_each(|_| canaries.note(machine.canary()));
+        let mut loops = ReferenceLoops::new(ReferenceLoop { rounds: 1 });
+        (0..LATEST).for_each(|_| loops.note(machine.reference_loop()));
         let mut refused = 0;
         for _ in 0..1000 {
-            let both = [machine.canary(), machine.canary()];
-            both.iter().for_each(|time| canaries.note(*time));
-            let usual = canaries.usual().unwrap();
+            let both = [machine.reference_loop(), machine.reference_loop()];
+            both.iter().for_each(|time| loops.note(*time));
+            let usual = loops.usual().unwrap();
             refused += usize::from(both.iter().any(|time| is_off(&usual, *time)));
         }
         refused as f64 / 1000.0
@@ -241,12 +240,12 @@ mod tests {
     #[test]
     fn what_is_usual_is_learnt_from_the_machine() {
         let fixed = |usual: &Usual, time| usual.off(time).abs() > LEAST_PERCENT;
-        assert!(refused(3.0, 0.0, fixed) > 0.4, "a fixed limit refuses what a VM always does");
+        assert!(refused(3.0, 0.0, fixed) > 0.4, "a fixed limit discards the usual noise of a VM");
         for noise in [0.5, 1.0, 2.0, 3.0] {
             assert!(refused(noise, 0.0, Usual::is_off) < 0.02, "{noise} %");
         }
         assert!(refused(1.0, 0.2, Usual::is_off) < 0.05, "it moves with a slow drift");
-        assert!(refused(10.0, 0.0, Usual::is_off) < 0.05, "large differences can be told on it");
+        assert!(refused(10.0, 0.0, Usual::is_off) < 0.05, "large differences can be found on it");
         assert!(refused(60.0, 0.0, Usual::is_off) > 0.5, "that is no machine to measure on");
     }
 
@@ -272,13 +271,13 @@ mod tests {
     #[test]
     fn a_machine_that_has_become_another_is_refused_until_it_has_been_so_for_a_while() {
         let mut machine = Machine::new(1.0, 0.0);
-        let mut canaries = Canaries::new(Canary { rounds: 1 });
-        (0..LATEST).for_each(|_| canaries.note(machine.canary()));
+        let mut loops = ReferenceLoops::new(ReferenceLoop { rounds: 1 });
+        (0..LATEST).for_each(|_| loops.note(machine.reference_loop()));
         machine.level = 0.2;
         let mut is_off = || {
-            let time = machine.canary();
-            canaries.note(time);
-            canaries.usual().unwrap().is_off(time)
+            let time = machine.reference_loop();
+            loops.note(time);
+            loops.usual().unwrap().is_off(time)
         };
         assert!((0..LATEST / 4).all(|_| is_off()));
         (0..LATEST).for_each(|_| {
@@ -290,21 +289,21 @@ mod tests {
     #[test]
     fn a_machine_is_given_time_to_come_to_rest_and_no_more() {
         let (usual, slow) = (Duration::from_millis(50), Duration::from_millis(150));
-        let mut canaries = Canaries::new(Canary { rounds: 1 });
-        (0..LATEST).for_each(|_| canaries.note(usual));
+        let mut loops = ReferenceLoops::new(ReferenceLoop { rounds: 1 });
+        (0..LATEST).for_each(|_| loops.note(usual));
         let mut times = [slow, slow, usual, slow].into_iter();
-        let settled = canaries.settle_by(Duration::from_secs(100), || times.next().unwrap());
+        let settled = loops.settle_by(Duration::from_secs(100), || times.next().unwrap());
         assert_eq!((settled, times.len()), (usual, 1));
-        assert_eq!(canaries.settle_by(Duration::ZERO, || slow), slow);
+        assert_eq!(loops.settle_by(Duration::ZERO, || slow), slow);
     }
 
     #[test]
     fn a_cpu_that_is_slow_when_it_has_been_idle_is_kept_awake_until_it_is_as_usual() {
         let (usual, slow) = (Duration::from_millis(50), Duration::from_millis(150));
-        let mut canaries = Canaries::new(Canary { rounds: 1 });
-        (0..LATEST).for_each(|_| canaries.note(usual));
+        let mut loops = ReferenceLoops::new(ReferenceLoop { rounds: 1 });
+        (0..LATEST).for_each(|_| loops.note(usual));
         let mut last: Option<Instant> = None;
-        let settled = canaries.settle_by(Duration::from_secs(5), || {
+        let settled = loops.settle_by(Duration::from_secs(5), || {
             let was_idle = last.is_none_or(|last| last.elapsed() > Duration::from_millis(100));
             last = Some(Instant::now());
             if was_idle { slow } else { usual }
@@ -327,8 +326,8 @@ mod tests {
     fn a_canary_is_tuned_to_the_speed_of_the_machine() {
         for micros in [1, 100, 10_000] {
             let round = Duration::from_micros(micros);
-            let run = |canary: Canary| round * canary.rounds as u32;
-            let tuned = Canary::tuned_by(Duration::from_millis(40), run);
+            let run = |reference_loop: ReferenceLoop| round * reference_loop.rounds as u32;
+            let tuned = ReferenceLoop::tuned_by(Duration::from_millis(40), run);
             assert_eq!(tuned.rounds, 40_000 / micros);
         }
     }

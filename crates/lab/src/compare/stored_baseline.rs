@@ -1,112 +1,115 @@
-//! A base that is not measured again: its whole runs are those of an earlier comparison.
+//! A baseline that is not measured again: its whole runs are those of an earlier comparison.
 //!
-//! They stand for runs of now only as far as all else is the same: the plan, the build, the
-//! settings in force and the machine. What of the machine has changed meanwhile the canary tells,
-//! and no verdict is surer than that.
+//! They can be used only if everything else is the same: the plan, the build, the settings in force
+//! and the machine. The reference loop shows how the speed of the machine has changed since, and
+//! intervals include that change.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place};
 use rqps_observe::Usual;
-use rqps_plan::{Comparison, Method, Plan, StoredBase};
+use rqps_plan::{CONTROL, Comparison, Method, Plan, StoredBaseline};
 use rqps_store::{ContenderRecord, RoundRecord, Run, RunDirectory};
 
-use super::contestant::TWIN;
 use super::loads::Folders;
 use crate::contender::{describe, keep};
 use crate::{Lab, LabError};
 
 #[derive(Debug, thiserror::Error)]
-pub enum StoredBaseError {
-    #[error("'{}' holds no comparison", .0.display())]
+pub enum StoredBaselineError {
+    #[error("'{}' contains no comparison. Name a run of rqps compare", .0.display())]
     NoComparison(PathBuf),
     #[error(
-        "the base of '{}' was not measured there, but taken from another run: name that one", .0.display()
+        "'{}' took its baseline from another run. Name that run", .0.display()
     )]
     NotItsOwn(PathBuf),
     #[error(
-        "'{}' was measured by slices: slices rest on driving all servers in turn, so its base says nothing \
-         by itself. A stored base is one of whole runs (--method runs)", .0.display()
+        "cannot use the baseline of '{}': it was measured by slices, which compare arms only within the \
+         same run. Use a comparison by whole runs (--method runs)", .0.display()
     )]
     Sliced(PathBuf),
     #[error(
-        "the base of '{}' cannot stand for a base of now, because this differs: {what}; measure the base \
-         again", .path.display()
+        "cannot use the baseline of '{}', because this differs: {what}. Measure the baseline again",
+        .path.display()
     )]
     Differs { path: PathBuf, what: String },
     #[error(
-        "of {test} '{}' has {rounds} rounds of the base that count, and at least {fewest} are needed",
-        .path.display()
+        "cannot use the baseline of '{}': {test} has {rounds} valid rounds, but needs {fewest}. Measure \
+         the baseline again", .path.display()
     )]
     TooFew { path: PathBuf, test: String, rounds: usize, fewest: u32 },
-    #[error("'{}' is another run than the one whose base was asked for", .0.display())]
+    #[error("'{}' is not the run that --baseline-from named. Start a new run", .0.display())]
     OtherRun(PathBuf),
 }
 
-/// The stored base of the comparison in `path`, if it can stand for the base of `plan`, and how
-/// many rounds it has. Its build and settings are looked at when they are there: see
-/// [`Earlier::open`].
-pub fn stored_base(home: &Home, path: &Path, plan: &Plan) -> Result<(StoredBase, u32), LabError> {
+/// The stored baseline of the comparison in `path`, if it can be used for `plan`, and its number of
+/// rounds. Its build and settings are compared later: see [`Earlier::open`].
+pub fn stored_baseline(
+    home: &Home,
+    path: &Path,
+    plan: &Plan,
+) -> Result<(StoredBaseline, u32), LabError> {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     let run = Run::open_without_samples(&path)?;
     let (Some(wanted), Some(stored)) = (plan.comparison(), run.plan.comparison()) else {
-        return Err(StoredBaseError::NoComparison(path).into());
+        return Err(StoredBaselineError::NoComparison(path).into());
     };
-    if stored.base_from.is_some() {
-        return Err(StoredBaseError::NotItsOwn(path).into());
+    if stored.baseline_from.is_some() {
+        return Err(StoredBaselineError::NotItsOwn(path).into());
     }
     let passes = counted(&run, plan, stored);
     let tests = wanted.tests();
     if tests.iter().any(|test| stored.method_of(test) == Method::Slices) {
-        return Err(StoredBaseError::Sliced(path).into());
+        return Err(StoredBaselineError::Sliced(path).into());
     }
     let machine = rqps_observe::machine_facts(&home.data().map_err(rqps_dbms::DbmsError::from)?);
     let is_same = [
-        ("the base", run.plan.contenders.first() == plan.contenders.first()),
+        ("the baseline", run.plan.contenders.first() == plan.contenders.first()),
         ("the seed", run.plan.seed == plan.seed),
-        ("how much is cached", run.plan.cache == plan.cache),
-        ("the memory", run.plan.memory == plan.memory),
+        ("the cache", run.plan.cache == plan.cache),
+        ("the memory limit", run.plan.memory == plan.memory),
         ("the workload", stored.of == wanted.of),
         ("the number of loads", stored.loads == wanted.loads),
-        ("whether the base has a twin", stored.twin == wanted.twin),
-        ("whether guards are on", stored.guards == wanted.guards),
+        ("the A/A control", stored.control == wanted.control),
+        ("the use of guards", stored.guards == wanted.guards),
         ("the release of rqps", run.manifest.rqps_version == env!("CARGO_PKG_VERSION")),
     ];
     let mut differing: Vec<String> =
         is_same.iter().filter(|(_, same)| !same).map(|(what, _)| what.to_string()).collect();
     differing.extend(changed(&run.manifest.machine, &machine));
     let nanos = passes.iter().flat_map(|pass| &pass.reference_loop);
-    let canary = Usual::of(&nanos.map(|nanos| Duration::from_nanos(*nanos)).collect::<Vec<_>>());
-    let (Some(canary_rounds), Some(canary), []) =
-        (run.manifest.reference_loop_rounds, canary, &differing[..])
+    let reference_loop =
+        Usual::of(&nanos.map(|nanos| Duration::from_nanos(*nanos)).collect::<Vec<_>>());
+    let (Some(reference_loop_rounds), Some(reference_loop), []) =
+        (run.manifest.reference_loop_rounds, reference_loop, &differing[..])
     else {
         if differing.is_empty() {
-            differing.push("there is no canary in it".to_string());
+            differing.push("the reference loop (the run has none)".to_string());
         }
-        return Err(StoredBaseError::Differs { path, what: differing.join(", ") }.into());
+        return Err(StoredBaselineError::Differs { path, what: differing.join(", ") }.into());
     };
     let mut rounds = u32::MAX;
     for test in tests {
         let own = passes.iter().filter(|pass| pass.test == test).count();
         let fewest = wanted.fewest_rounds.min(wanted.rounds);
         if own < fewest as usize {
-            return Err(StoredBaseError::TooFew { path, test, rounds: own, fewest }.into());
+            return Err(StoredBaselineError::TooFew { path, test, rounds: own, fewest }.into());
         }
         rounds = rounds.min(own as u32);
     }
-    let stored = StoredBase {
+    let stored = StoredBaseline {
         path,
         run: run.manifest.id,
         created: run.manifest.created,
-        canary: canary.median.as_nanos() as u64,
-        canary_rounds,
+        reference_loop: reference_loop.median.as_nanos() as u64,
+        reference_loop_rounds,
     };
     Ok((stored, rounds))
 }
 
-/// The facts that are not the same, with both values. One that only one side has is no difference:
-/// another rqps may tell more of the same machine.
+/// The facts that differ, with both values. A fact that only one run has is no difference: another
+/// release of rqps may record more facts of the same machine.
 fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String> {
     let difference = |(name, then): &(String, String)| {
         let (_, now) = now.iter().find(|(known, _)| known == name)?;
@@ -115,8 +118,8 @@ fn changed(stored: &[(String, String)], now: &[(String, String)]) -> Vec<String>
     stored.iter().filter_map(difference).collect()
 }
 
-/// The passes in which the base took part, and its twin where there is one, and that no guard
-/// refused.
+/// The rounds in which the baseline took part, and its A/A control if there is one, and that no
+/// guard discarded.
 fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<RoundRecord> {
     let base = plan.contenders.first().map(|base| base.name()).unwrap_or_default();
     let took_part =
@@ -125,23 +128,23 @@ fn counted(run: &Run, plan: &Plan, stored: &Comparison) -> Vec<RoundRecord> {
         pass.discarded.is_none()
             && pass.round <= stored.rounds
             && took_part(pass, &base)
-            && (!stored.twin || took_part(pass, TWIN))
+            && (!stored.control || took_part(pass, CONTROL))
     };
     run.rounds.iter().filter(counts).cloned().collect()
 }
 
-/// What an earlier comparison has of the base.
+/// The baseline of an earlier comparison.
 pub(crate) struct Earlier {
-    /// Of the base's name and of its twin's.
+    /// The names of the baseline and of its A/A control.
     names: [String; 2],
     passes: Vec<RoundRecord>,
 }
 
 impl Earlier {
-    /// Starts the base once to see that its build and the settings in force are those of the stored
-    /// run; it is described by what is seen now.
+    /// Starts the baseline once, to check that its build and the settings in force are those of the
+    /// stored run; its description is the current one.
     pub(crate) fn open(
-        stored: &StoredBase,
+        stored: &StoredBaseline,
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
         plan: &Plan,
@@ -151,10 +154,10 @@ impl Earlier {
         let path = &stored.path;
         let run = Run::open_without_samples(path)?;
         let Some(comparison) = run.plan.comparison() else {
-            return Err(StoredBaseError::NoComparison(path.clone()).into());
+            return Err(StoredBaselineError::NoComparison(path.clone()).into());
         };
         if run.manifest.id != stored.run {
-            return Err(StoredBaseError::OtherRun(path.clone()).into());
+            return Err(StoredBaselineError::OtherRun(path.clone()).into());
         }
         let base = &plan.contenders[0];
         let begun = Instant::now();
@@ -168,22 +171,23 @@ impl Earlier {
         server.discard()?;
         let seen = seen?;
         let then = run.contenders.iter().find(|one| one.name == base.name());
-        let differing = then.map_or(vec!["the base".to_string()], |then| differing(then, &seen));
+        let differing =
+            then.map_or(vec!["the baseline".to_string()], |then| differing(then, &seen));
         if !differing.is_empty() {
             let what = differing.join(", ");
-            return Err(StoredBaseError::Differs { path: path.clone(), what }.into());
+            return Err(StoredBaselineError::Differs { path: path.clone(), what }.into());
         }
         keep(directory, base, &seen)?;
-        let names = [base.name(), TWIN.to_string()];
+        let names = [base.name(), CONTROL.to_string()];
         Ok(Earlier { names, passes: counted(&run, plan, comparison) })
     }
 
-    /// Adds to a pass of now the base's whole run of as many rounds of the test.
+    /// Adds the baseline's whole run of the same round to a new measurement of the test.
     pub(super) fn join(&self, pass: &mut RoundRecord) {
         let mut of_test = self.passes.iter().filter(|stored| stored.test == pass.test);
         let Some(stored) = of_test.nth(pass.round as usize - 1) else { return };
-        // Its place is behind those who ran now. They had a turn each, whether all could run or
-        // not.
+        // Its place is behind the arms that ran now. Each of these had a turn, even if it could not
+        // run.
         let behind = pass.slices.iter().map(|slice| slice.place + 1).max().unwrap_or(0);
         for name in &self.names {
             let own = stored.slices.iter().filter(|slice| slice.arm == *name);
@@ -201,14 +205,14 @@ impl Earlier {
     }
 }
 
-/// What of a contender is not as it was.
+/// How a contender differs from before.
 fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
     let is_same = [
         ("its version", then.version == now.version),
         ("its build", then.server_sha256 == now.server_sha256),
         ("its packages", then.archive_sha256 == now.archive_sha256),
         ("its libc", then.libc == now.libc),
-        ("how it is reached", then.transport == now.transport),
+        ("its transport", then.transport == now.transport),
     ];
     let mut all: Vec<String> =
         is_same.iter().filter(|(_, same)| !same).map(|(what, _)| what.to_string()).collect();
@@ -225,13 +229,13 @@ fn differing(then: &ContenderRecord, now: &ContenderRecord) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Class, Counts};
+    use rqps_plan::{CONTROL, Class, Counts};
     use rqps_store::SliceRecord;
 
     use super::*;
 
     #[test]
-    fn a_stored_base_has_its_place_behind_all_turns_of_now() {
+    fn a_stored_baseline_has_its_place_behind_all_new_turns() {
         let slice = |place: u32, contender: &str| SliceRecord {
             place,
             arm: contender.to_string(),
@@ -243,8 +247,8 @@ mod tests {
             ..RoundRecord::new(Class::Point, Counts::Statements)
         };
         let earlier = Earlier {
-            names: ["base".to_string(), TWIN.to_string()],
-            passes: vec![pass(vec![slice(0, TWIN), slice(1, "base")])],
+            names: ["base".to_string(), CONTROL.to_string()],
+            passes: vec![pass(vec![slice(0, CONTROL), slice(1, "base")])],
         };
         // Of two contenders the one whose turn was first could not run.
         let mut now = pass(vec![slice(1, "second")]);
