@@ -450,7 +450,8 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
         }
         let failed = source::forget_failed_builds(home).map_err(rqps_dbms::DbmsError::from)?;
         if failed > 0 {
-            output::note(&format!("removed the logs of {failed} failed builds"));
+            let plural = if failed == 1 { "" } else { "s" };
+            output::note(&format!("removed the logs of {failed} failed build{plural}"));
         }
     }
     Ok(Exit::Done)

@@ -137,7 +137,7 @@ fn what_does_not_compile_is_told_in_the_compilers_words_and_not_tried_again() {
     assert!(!again.stderr.contains("building"), "{}", again.stderr);
     let retried = world.run(&[&build[..], &["--retry"]].concat()).expect_code(3);
     retried.says(&["building postgres@src-16.99", "did not build: build with gcc"]);
-    world.run(&["prune", "--builds"]).ok().says(&["removed the logs of 1 builds that failed"]);
+    world.run(&["prune", "--builds"]).ok().says(&["removed the logs of 1 failed build\n"]);
     assert_eq!(world.kept(), Vec::<String>::new());
 }
 

@@ -71,7 +71,7 @@ fn a_cache_that_cannot_be_is_refused_with_what_can() {
     let rqps = Rqps::new();
     rqps.ibench("sqlite --rows 900G --cached")
         .refuses(2, &["of the memory that it may use", "rows"]);
-    rqps.ibench("sqlite --rows 2K --io-bound").refuses(2, &["load 600K rows or more"]);
+    rqps.ibench("sqlite --rows 2K --io-bound").refuses(2, &["Load 600K rows or more"]);
     let url = "postgres://ann@localhost/db";
     rqps.ibench(&format!("{url} {SMALL} --cached")).refuses(2, &["it is a remote server"]);
     rqps.ibench("sqlite --cached --io-bound").expect_code(2).says(&["cannot be used with"]);

@@ -178,7 +178,7 @@ fn myrocks_starts_under_all_its_configs_and_always_with_read_committed() {
 fn a_build_without_myrocks_says_so_and_who_has_it() {
     let error = Bench::new().run("mariadb@11.4.5/rocksdb").unwrap_err().to_string();
     assert!(error.starts_with("the build of mariadb 11.4.5 in "), "{error}");
-    assert!(error.contains(" has no MyRocks: "), "{error}");
+    assert!(error.contains(" has no MyRocks. "), "{error}");
     assert!(error.contains("mariadb@debian-10.11/rocksdb"), "{error}");
 }
 

@@ -251,7 +251,7 @@ fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
     // Nobody goes on with it.
     start("third").finish().expect_code(2).says(&["is not empty", "another --out"]);
     let resumed = rqps.run("compare --resume --out third/sqlite-equals-by-slices");
-    resumed.refuses(2, &["part of a selftest", "begin another"]);
+    resumed.refuses(2, &["part of a selftest", "Start another selftest"]);
     let ended = start("fourth").finish();
     assert!([Some(0), Some(5)].contains(&ended.status.code()), "{}", ended.stderr);
     assert!(rqps.work().join("fourth/selftest.json").exists());

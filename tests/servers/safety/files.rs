@@ -105,9 +105,9 @@ fn reports_replace_no_file_of_somebody_elses() {
     }
     rqps_with(&rqps, "report --index", &folder)
         .finish()
-        .refuses(2, &["index.html' is there already"]);
+        .refuses(2, &["index.html' exists and was not written by rqps"]);
     let (run, out) = (run.display(), folder.display());
-    rqps.run(&format!("report {run} --out {out}")).refuses(2, &["report.html' is there already"]);
+    rqps.run(&format!("report {run} --out {out}")).refuses(2, &["report.html' exists and was not written by rqps"]);
     assert_eq!(entries(&folder), ["index.html", "report.html", "run"]);
     for name in ["index.html", "report.html"] {
         assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), THEIRS);
@@ -317,7 +317,7 @@ fn a_damaged_file_is_named_with_what_can_be_done() {
                     let is_named =
                         error.contains(&format!("{name}'")) || error.contains("has schema");
                     assert!(is_named, "{name} {case}: {error}");
-                    let remedies = ["put back a copy", "Use the rqps that"];
+                    let remedies = ["estore a copy", "Use the rqps that"];
                     assert!(remedies.iter().any(|remedy| error.contains(remedy)), "{error}");
                     assert_eq!(error.lines().count(), 1, "{error}");
                 }
