@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Args;
+use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, DbmsError};
-use rqps_lab::{Interim, Lab, LabError, Outcome};
+use rqps_lab::{Lab, LabError, Outcome};
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Count, Span};
 use rqps_report::{

@@ -10,18 +10,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Id};
+use rqps_analysis::comparison::{Gate, gate, interim};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_observe::KernelCost;
 use rqps_plan::{Cache, Contender, Memory, Plan};
-use rqps_report::Gate;
 use rqps_store::{KernelRecord, Manifest, Run, RunDirectory, StoreError};
 use rqps_system::Cancel;
 
 use super::exit::Exit;
 use super::output;
 use super::plan::Forecast;
-use super::progress::{Fetching, Progress, standing};
+use super::progress::{Fetching, Progress};
 use super::report;
 
 /// Headings of options in the help.
@@ -232,7 +232,7 @@ impl Setup {
         output::note(&format!("results go to {}", directory.path().display()));
         progress.begin(workload);
         let mut watch = |event| progress.event(&event);
-        let (home, keep_data, judge) = (&self.home, session.keep_data, &standing);
+        let (home, keep_data, judge) = (&self.home, session.keep_data, &interim);
         let mut lab = Lab { home, watch: &mut watch, cancel: &self.cancel, keep_data, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready);
         progress.end();
@@ -241,7 +241,7 @@ impl Setup {
         let run = directory.run()?;
         let exit = match outcome {
             Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-            Outcome::Complete => match rqps_report::gate(&run) {
+            Outcome::Complete => match gate(&run) {
                 Some(Gate::Regression) => Exit::Regression,
                 Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,

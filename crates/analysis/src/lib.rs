@@ -2,4 +2,6 @@
 //! is slower or faster than another, or costs more per operation. Knows no servers and no
 //! terminals.
 
+pub mod comparison;
 pub mod diagnosis;
+pub mod seconds;

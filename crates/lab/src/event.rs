@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rqps_analysis::comparison::Interim;
 use serde::{Deserialize, Serialize};
-
-use crate::Interim;
 
 /// An event. It can be recorded and replayed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -21,12 +21,12 @@ mod task;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
 use rqps_load::Cancel;
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Design, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
-use serde::{Deserialize, Serialize};
 
 pub use compare::{StoredBaselineError, stored_baseline};
 pub use confine::memory_hold;
@@ -47,39 +47,6 @@ pub struct Lab<'a> {
     pub keep_data: bool,
     /// Judges the rounds of a comparison so far.
     pub judge: &'a dyn Fn(&Plan, &[RoundRecord]) -> Interim,
-}
-
-/// The interim result of a comparison.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Interim {
-    /// The tests that are precise enough.
-    pub settled: Vec<String>,
-    /// The tests that need no fresh rounds.
-    pub confirmed: Vec<String>,
-    /// The interim result of each test and contender.
-    pub standing: Vec<Standing>,
-    /// The tests that became slower, faster or more costly per operation.
-    pub changed: Vec<Changed>,
-}
-
-/// The interim result of a contender in a test.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Standing {
-    pub contender: String,
-    pub test: String,
-    /// For people: its difference from the baseline.
-    pub text: String,
-    /// The total number of rounds until it is precise enough, if known.
-    pub rounds_needed: Option<u32>,
-}
-
-/// A test in which a contender differs from the baseline.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Changed {
-    pub test: String,
-    pub contender: String,
-    /// Its distance from no change, by which tests are sorted.
-    pub size: f64,
 }
 
 /// How a run ended.

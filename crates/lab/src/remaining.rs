@@ -5,10 +5,11 @@ use std::collections::BTreeSet;
 
 use rqps_plan::{Comparison, Plan, Profiled};
 
+use crate::Event;
 use crate::compare::{MOST_PROFILED, PROFILE_ROUNDS};
 use crate::estimate::{Estimate, Kind, Piece};
 use crate::measure::SECOND;
-use crate::{Event, Interim};
+use rqps_analysis::comparison::Interim;
 
 /// The weight of the estimate beside measured time, in seconds, so that a short piece with a large
 /// overhead does not change the estimate of a long one.

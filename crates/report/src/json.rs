@@ -7,6 +7,7 @@ mod together;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
+use rqps_analysis::comparison::percentile;
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Design, Plan};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
@@ -20,7 +21,6 @@ use serde::{Serialize, Serializer};
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
     Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, lines_of_builds,
-    percentile,
 };
 
 /// The name of the schema; its version changes if a reader of the old one would break.

@@ -17,7 +17,7 @@ mod text;
 pub use crate::csv::{
     csv, has_metrics, metrics_csv, seconds_csv, suite_files, verdicts_csv, write_seconds_csv,
 };
-pub use comparison::{Gate, Interim, gate, interim, junit};
+pub use comparison::junit;
 pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};

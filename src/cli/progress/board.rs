@@ -349,7 +349,7 @@ fn padded(text: &str, width: usize, is_right: bool) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_lab::{Interim, Standing};
+    use rqps_analysis::comparison::{Interim, Standing};
     use rqps_plan::Matrix;
 
     use super::*;

@@ -1,6 +1,7 @@
 //! Events as lines of text, for a log.
 
-use rqps_lab::{Enough, Event, Standing};
+use rqps_analysis::comparison::Standing;
+use rqps_lab::{Enough, Event};
 use rqps_system::printable;
 
 use super::number::grouped;

@@ -6,7 +6,6 @@ mod number;
 #[cfg(test)]
 mod replay;
 mod screen;
-mod standing;
 mod waiting;
 
 use std::collections::BTreeSet;
@@ -24,7 +23,6 @@ use board::Board;
 use lines::{Told, told};
 pub(crate) use number::clock;
 use screen::{Screen, View};
-pub(crate) use standing::standing;
 use waiting::tell_above;
 pub(crate) use waiting::{say, tell_of_waiting};
 

@@ -10,12 +10,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use rqps_analysis::comparison::interim;
 use rqps_lab::{Event, Lab, Outcome, Remaining};
 use rqps_plan::{Matrix, Plan};
 use rqps_system::Cancel;
 use serde::{Deserialize, Serialize};
 
-use super::standing;
 use crate::cli::matrix::{Item, expand};
 use crate::cli::session::Setup;
 
@@ -119,7 +119,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
             watch: &mut watch,
             cancel: &Cancel::default(),
             keep_data: false,
-            judge: &standing,
+            judge: &interim,
         };
         let outcome = rqps_lab::run(&mut lab, &mut directory, ready).unwrap();
         assert_eq!(outcome, Outcome::Complete);

@@ -6,6 +6,7 @@
 
 use std::time::{Duration, Instant};
 
+use rqps_analysis::comparison::Changed;
 use rqps_load::{COUNTERS, Relay, Slicing, Turns, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
 use rqps_plan::{Comparison, Plan, Profiled};
@@ -17,7 +18,7 @@ use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
 use super::round::{Round, Scene, Setting, task};
-use crate::{Changed, Event, Lab, LabError};
+use crate::{Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.
 pub(crate) const ROUNDS: u32 = 4;

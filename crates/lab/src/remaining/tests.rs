@@ -111,7 +111,7 @@ fn a_comparison_has_the_rounds_that_its_tests_need_and_that_fit() {
     };
     let nothing = after_a_round(&comparison, Interim::default());
     assert!(is_about(nothing, 9.0 * 21.0), "{nothing}");
-    let standing = TESTS.map(|test| crate::Standing {
+    let standing = TESTS.map(|test| rqps_analysis::comparison::Standing {
         contender: "b".to_string(),
         test: test.to_string(),
         text: String::new(),

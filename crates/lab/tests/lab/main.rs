@@ -6,8 +6,9 @@ mod fake;
 use std::path::Path;
 use std::time::Duration;
 
+use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, Home};
-use rqps_lab::{Event, Interim, Lab, Outcome, run_injected};
+use rqps_lab::{Event, Lab, Outcome, run_injected};
 use rqps_load::Cancel;
 use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Contender, Count, Design, Microbenchmark, Plan, Span, Workload};

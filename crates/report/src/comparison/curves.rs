@@ -2,15 +2,16 @@
 //! the background activity, or from cycle to cycle if arms took turns, and times by percentile. A
 //! point is the median of the rounds, and the ribbon spans the 10th to the 90th percentile.
 
+use rqps_analysis::comparison::{
+    Observed, Quantity, by_cycle, counted_operation, done, sampled, whole_seconds,
+};
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
 use rqps_store::{Operation, RoundRecord, Second};
 use serde::Serialize;
 
-use super::observed::{Observed, Quantity, by_cycle};
-use super::whole::{done, sampled, whole_seconds};
 use crate::model::number::short;
-use crate::model::{Clock, Lane, POINTS, Watched, counted_operation, lanes, times_by_percentile};
+use crate::model::{Clock, Lane, POINTS, Watched, lanes, times_by_percentile};
 
 /// There are as many lines as rounds, and a page has little room for each.
 const POINTS_OF_ROUNDS: usize = 100;

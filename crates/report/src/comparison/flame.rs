@@ -1,11 +1,10 @@
 //! Flame graphs of profiles: of both arms, and of their difference.
 
+use rqps_analysis::comparison::Profiled;
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
 use inferno::flamegraph::{Options, Palette, from_lines};
-
-use super::profile::Profiled;
 
 /// A drawing with the name that tells it from the others.
 pub(crate) struct Flame {

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use rqps_analysis::comparison::{
+    Observed, Quantity, background, idle, level, per_statement, refusal,
+};
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::Estimate;
@@ -10,9 +13,7 @@ use rqps_stats::verdict::Stage;
 use rqps_store::{RoundRecord, StatementRecord};
 use serde::Serialize;
 
-use super::costs::per_statement;
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
-use super::observed::{Observed, Quantity, background, idle, level, refusal};
 use super::profile_json::{self, Profile};
 use super::{Judged, Verdicts, label, steadiness};
 

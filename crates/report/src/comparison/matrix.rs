@@ -1,5 +1,6 @@
 //! The rounds of a comparison, from which the page compares any contender with any other.
 
+use rqps_analysis::comparison::{Observed, Quantity, level, per_statement, restart};
 use rqps_observe::Metric;
 use rqps_plan::Method;
 use rqps_stats::Estimate;
@@ -7,9 +8,7 @@ use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{RoundRecord, Run};
 
-use super::costs::per_statement;
 use super::labels::class;
-use super::observed::{Observed, Quantity, level, restart};
 use super::{Judged, Verdicts};
 use crate::model::{Discarded, Mark, Matrix, MatrixMeasure, MatrixRow, service_time, throughput};
 

@@ -1,9 +1,8 @@
 //! Profiles for programs.
 
+use rqps_analysis::comparison::{Profiled, Side};
 use rqps_stats::profile::Function as Changed;
 use serde::Serialize;
-
-use super::profile::{Profiled, Side};
 
 /// Times are microseconds of the server's CPU per statement.
 #[derive(Serialize)]

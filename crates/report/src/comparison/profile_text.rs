@@ -2,9 +2,10 @@
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{Cell, CellAlignment, Table};
+use rqps_analysis::comparison::Profiled;
 use rqps_stats::profile::Function;
 
-use super::profile::{Profiled, readable};
+use super::profile::{notes, numbers, readable, told};
 
 /// Longer names are cut, so that lines stay readable: templates have names of hundreds of letters.
 const WIDEST: usize = 60;
@@ -21,12 +22,12 @@ fn part(profiled: &Profiled) -> String {
          {contender}\n",
         profiled.test
     );
-    let told = Profiled::told(&profiled.own);
+    let told = told(&profiled.own);
     match told.iter().all(Vec::is_empty) {
         true => text.push_str("  no function has changed significantly\n"),
         false => text.push_str(&table(told)),
     }
-    for note in profiled.notes() {
+    for note in notes(profiled) {
         text.push_str(&format!("  {note}\n"));
     }
     text
@@ -38,7 +39,7 @@ fn table(told: [Vec<&Function>; 2]) -> String {
     drawn.force_no_tty();
     for (title, functions) in ["higher cost", "lower cost"].into_iter().zip(told) {
         for (index, function) in functions.into_iter().enumerate() {
-            let [base, contender, change, low, high] = Profiled::numbers(function);
+            let [base, contender, change, low, high] = numbers(function);
             let right = |text: String| Cell::new(text).set_alignment(CellAlignment::Right);
             drawn.add_row([
                 Cell::new(if index == 0 { title } else { "" }),

@@ -3,36 +3,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_stats::Estimate;
+use rqps_analysis::comparison::{Drift, Observed, other_percent, refusal};
+use rqps_plan::StoredBaseline;
+use rqps_stats::digits::Digits;
 use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
+use rqps_stats::{Estimate, Interval};
 use rqps_store::RoundRecord;
 
-use super::drift::Drift;
 use super::joined::spans;
-use super::observed::{Observed, other_percent, refusal};
 use super::{Judged, Verdicts, counts, with_interval, word};
 use crate::model::{loaded, method};
 
 /// A share of the noise above which more rounds help more than longer ones.
 const MOSTLY: f64 = 0.5;
-
-impl Judged<'_> {
-    /// The range of the MDE over tests without a change.
-    fn seen(&self) -> String {
-        let seen = self.verdicts.iter().filter_map(|verdict| match verdict.label {
-            Label::NoChange { detectable } => Some(100.0 * detectable.exp_m1()),
-            _ => None,
-        });
-        let seen: Vec<f64> = seen.collect();
-        let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
-        let most = seen.iter().copied().fold(0.0, f64::max);
-        match (format!("{least:.1}"), format!("{most:.1}")) {
-            (least, most) if least == most => format!(" (MDE {most} %)"),
-            (least, most) => format!(" (MDE {least} to {most} %)"),
-        }
-    }
-}
 
 impl Verdicts<'_> {
     /// `1 regression, 8 no change (MDE 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1; suite shift
@@ -40,7 +24,7 @@ impl Verdicts<'_> {
     pub(crate) fn strip(&self, judged: &Judged<'_>) -> String {
         let counted = counts(&judged.verdicts).into_iter().map(|(label, tests)| {
             let seen = match label {
-                Label::NoChange { .. } => judged.seen(),
+                Label::NoChange { .. } => seen(judged),
                 _ => String::new(),
             };
             format!("{tests} {}{seen}", word(label, tests))
@@ -60,7 +44,7 @@ impl Verdicts<'_> {
 
     /// How the verdicts were reached, and what limits their certainty, a sentence each.
     pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = self.drift().iter().map(Drift::remark).collect();
+        let mut remarks: Vec<String> = self.drift().iter().map(stored_baseline).collect();
         remarks.extend(self.joined());
         let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
             let name = &judged.contender;
@@ -237,4 +221,35 @@ impl Verdicts<'_> {
         };
         self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()
     }
+}
+
+/// The range of the MDE over tests without a change.
+fn seen(judged: &Judged<'_>) -> String {
+    let seen = judged.verdicts.iter().filter_map(|verdict| match verdict.label {
+        Label::NoChange { detectable } => Some(100.0 * detectable.exp_m1()),
+        _ => None,
+    });
+    let seen: Vec<f64> = seen.collect();
+    let least = seen.iter().copied().fold(f64::INFINITY, f64::min);
+    let most = seen.iter().copied().fold(0.0, f64::max);
+    match (format!("{least:.1}"), format!("{most:.1}")) {
+        (least, most) if least == most => format!(" (MDE {most} %)"),
+        (least, most) => format!(" (MDE {least} to {most} %)"),
+    }
+}
+
+/// The remark on a stored baseline.
+fn stored_baseline(drift: &Drift<'_>) -> String {
+    let StoredBaseline { path, created, .. } = drift.base;
+    let digits = Digits::of(Interval::around(drift.reference_loop, drift.resolution));
+    format!(
+        "The baseline was not measured in this run: its rounds are those of '{}', begun \
+         {created}, and did not alternate with the contenders'. The time of the reference loop \
+         has changed by {} since then, and its resolution is {}: every interval is wider by both \
+         on either side, and more rounds do not narrow it. The loop measures CPU and memory, not \
+         changes of the disk, the kernel or the history of the data.",
+        path.display(),
+        digits.percent(drift.reference_loop),
+        digits.size(drift.resolution),
+    )
 }

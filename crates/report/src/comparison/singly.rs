@@ -1,10 +1,10 @@
 //! Each whole run by itself, as a step, for formats that only have steps.
 
+use rqps_analysis::comparison::{Observed, clients_of};
 use rqps_plan::Method;
 use rqps_store::{Measurement, RoundRecord};
 
 use super::Verdicts;
-use super::observed::{Observed, clients_of};
 use super::together::{measurement, step};
 use crate::model::Measured;
 

@@ -2,12 +2,11 @@
 //!
 //! An unsteady run is reported and not dropped: that would be choosing runs by their result.
 
+use rqps_analysis::comparison::{Observed, rates};
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::steady::{Class, Steady, steady};
 
 use super::Verdicts;
-use super::observed::Observed;
-use super::whole::rates;
 
 /// Resampling gives the same result in every report.
 const SEED: u64 = 1;
@@ -107,7 +106,7 @@ mod tests {
     use rqps_store::{Measurement, Operation, RoundRecord, Second, SliceRecord, WorkRecord};
 
     use super::*;
-    use crate::comparison::observed;
+    use rqps_analysis::comparison::tests;
 
     /// A run with the operations of each second, and a last one that is not whole.
     fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> RoundRecord {
@@ -130,7 +129,7 @@ mod tests {
     }
 
     fn told(passes: &[RoundRecord]) -> Vec<String> {
-        let tests = observed::tests(passes);
+        let tests = tests(passes);
         unsteady(&tests[0], &["base", "new"]).iter().map(Unsteady::words).collect()
     }
 

@@ -2,6 +2,7 @@
 //! of a step.
 
 use hdrhistogram::Histogram;
+use rqps_analysis::comparison::{Observed, clients_of, done, whole_seconds};
 use rqps_observe::Reading;
 use rqps_plan::{Counts, Method};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
@@ -9,8 +10,6 @@ use rqps_stats::{Column, METRICS};
 use rqps_store::{Measurement, RoundRecord, Run, Status, WorkRecord};
 
 use super::Verdicts;
-use super::observed::{Observed, clients_of};
-use super::whole::{done, whole_seconds};
 use crate::model::{Model, StepModel, Table, by_known_column};
 
 impl Verdicts<'_> {

@@ -59,7 +59,7 @@ pub fn html(run: &Run) -> String {
     let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
     let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
     let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
-    let arms = verdicts.as_ref().map(Verdicts::names).unwrap_or_default();
+    let arms = verdicts.as_ref().map(|verdicts| verdicts.names()).unwrap_or_default();
     let together = Model::of(run, arms.clone(), &records);
     let promising = verdicts.as_ref().map(Verdicts::promising).unwrap_or_default();
     let promising = Model::of(run, arms, &promising);

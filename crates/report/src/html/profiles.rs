@@ -4,7 +4,9 @@ use maud::{Markup, html};
 use rqps_stats::profile::Function;
 
 use super::data::embedded;
-use crate::comparison::{Profiled, Verdicts, flames, readable};
+use crate::comparison::{
+    Profiled, Verdicts, flames, profile_notes, profile_numbers, profile_told, readable,
+};
 
 const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in separate runs after the \
      verdicts. The tables list functions whose interval, adjusted for their number, excludes 0. In \
@@ -40,7 +42,7 @@ fn test(profiled: &Profiled, id: &str) -> Markup {
             summary { "Including callees" }
             (table(profiled, &profiled.inclusive, "with callees"))
         }
-        ul.dim { @for note in profiled.notes() { li { (note) } } }
+        ul.dim { @for note in profile_notes(profiled) { li { (note) } } }
         details.flames {
             summary { "Flame graphs" }
             @if let Some(anchor) = anchor {
@@ -69,7 +71,7 @@ fn test(profiled: &Profiled, id: &str) -> Markup {
 
 fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
     let [base, contender] = profiled.sides.each_ref().map(|side| side.contender);
-    let told = Profiled::told(functions);
+    let told = profile_told(functions);
     html! {
         @if told.iter().all(Vec::is_empty) {
             p { "No function has changed significantly." }
@@ -100,7 +102,7 @@ fn table(profiled: &Profiled, functions: &[Function], what: &str) -> Markup {
 }
 
 fn row(function: &Function) -> Markup {
-    let [base, contender, change, low, high] = Profiled::numbers(function);
+    let [base, contender, change, low, high] = profile_numbers(function);
     html! {
         tr {
             th scope="row" { (readable(&function.name)) }

@@ -1,9 +1,10 @@
 //! Response times of one step: the posts' ten buckets with percentiles beside them.
 
 use hdrhistogram::Histogram as Recorded;
+use rqps_analysis::comparison::percentile;
 use rqps_stats::bands::{self, Band};
 use rqps_stats::histogram::{
-    BOUNDS, BUCKETS, NAMES, PERCENTILES, bucket, is_enough, percentages, print, shade,
+    BOUNDS, BUCKETS, NAMES, PERCENTILES, bucket, percentages, print, shade,
 };
 use rqps_store::Operation;
 
@@ -125,11 +126,6 @@ fn cells(recorded: &Recorded<u64>, band: Band) -> Vec<Cell> {
         None => Cell::missing("few"),
     });
     buckets.into_iter().chain([max]).chain(percentiles).collect()
-}
-
-/// Nanoseconds within which `percent` of the responses ended; none if too few were recorded.
-pub(crate) fn percentile(recorded: &Recorded<u64>, percent: f64) -> Option<u64> {
-    is_enough(recorded.len(), percent).then(|| recorded.value_at_percentile(percent))
 }
 
 /// Responses by the posts' buckets. A recorded value stands for a small range: its lowest value

@@ -1,10 +1,9 @@
 //! Histories: contenders that are releases of one DBMS.
 
+use rqps_analysis::comparison::{Alike, alike};
 use rqps_plan::Contender;
 use rqps_store::Run;
 use serde::Serialize;
-
-use super::builds::{Alike, alike};
 
 /// Fewer versions are no history.
 const FEWEST: usize = 3;

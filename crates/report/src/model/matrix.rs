@@ -1,10 +1,10 @@
 //! Every contender in every test by every measure, so that the page can compare any two of them.
 
+use rqps_analysis::comparison::percentile;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 use serde::Serialize;
 
-use super::histograms::percentile;
 use super::{Counted, Measured, Model, StepModel, Suite};
 
 #[derive(Serialize)]

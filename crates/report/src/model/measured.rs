@@ -3,6 +3,7 @@
 use std::cell::OnceCell;
 
 use hdrhistogram::Histogram;
+use rqps_analysis::comparison::counted_operation;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
 use rqps_stats::{Normaliser, Window, sla};
@@ -34,7 +35,7 @@ impl<'a> Measured<'a> {
         let (contender, record) = round.arms.get_key_value(contender)?;
         let totals: Vec<Totals> =
             Operation::ALL.into_iter().filter_map(|of| together(record, of)).collect();
-        let counted = totals.iter().find(|one| one.operation == counted(round.counts));
+        let counted = totals.iter().find(|one| one.operation == counted_operation(round.counts));
         let times = counted.map(|one| one.service.unpacked()).filter(|times| !times.is_empty());
         let longest = times.map(|times| times.max());
         let rates = first_clients_rates(round.counts, record);
@@ -74,13 +75,13 @@ impl<'a> Measured<'a> {
 
     /// Service times of the operation that the step's throughput counts.
     pub(crate) fn counted_times(&self) -> Option<Histogram<u64>> {
-        Some(self.of(counted(self.round.counts))?.service.unpacked())
+        Some(self.of(counted_operation(self.round.counts))?.service.unpacked())
     }
 
     /// Rates of all clients in whole seconds, in the operation that the step counts. Empty for
     /// indexes and scans: an operation of theirs may take longer than a second.
     pub(crate) fn counted_per_second(&self) -> Vec<f64> {
-        let operation = counted(self.round.counts);
+        let operation = counted_operation(self.round.counts);
         let has_seconds = !matches!(self.round.counts, Counts::RowsIndexed | Counts::RowsScanned);
         let Some(totals) = self.of(operation).filter(|_| has_seconds) else { return Vec::new() };
         let idle = std::iter::repeat(Second::default());
@@ -94,7 +95,8 @@ impl<'a> Measured<'a> {
 
     /// Rows that a counted operation returned or changed, on average.
     pub(crate) fn rows_by_operation(&self) -> Option<f64> {
-        let done = self.of(counted(self.round.counts)).filter(|done| done.operations > 0)?;
+        let done =
+            self.of(counted_operation(self.round.counts)).filter(|done| done.operations > 0)?;
         Some(done.rows as f64 / done.operations as f64)
     }
 
@@ -162,21 +164,12 @@ fn together(record: &Measurement, operation: Operation) -> Option<Totals> {
     own.pop()
 }
 
-/// The operation that a step's throughput counts.
-pub(crate) fn counted(counts: Counts) -> Operation {
-    match counts {
-        Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
-        Counts::Queries => Operation::Query,
-        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
-    }
-}
-
 /// The posts' percentiles are those of client 1, over whole seconds. Building indexes has none.
 fn first_clients_rates(counts: Counts, record: &Measurement) -> Vec<f64> {
     if counts == Counts::RowsIndexed {
         return Vec::new();
     }
-    let operation = counted(counts);
+    let operation = counted_operation(counts);
     let mut workers = record.work.iter();
     let worker = workers.find(|worker| worker.client == 1 && worker.operation == operation);
     let Some(worker) = worker else { return Vec::new() };

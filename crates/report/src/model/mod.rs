@@ -32,14 +32,14 @@ use std::collections::BTreeMap;
 use rqps_plan::Counts;
 use rqps_store::{RoundRecord, Run};
 
-pub(crate) use builds::{Alike, alike, lines as lines_of_builds, mark as mark_of_builds};
+pub(crate) use builds::{lines as lines_of_builds, mark as mark_of_builds};
 pub(crate) use charts::{POINTS, charts};
 pub(crate) use columns::{by_column, by_known_column};
 pub(crate) use costs::{costs, cpu_split};
 pub(crate) use counted::Counted;
 pub(crate) use differences::differences;
 pub(crate) use engine::{ENGINE_NOTE, engine, has_engine};
-pub(crate) use histograms::{Clock, HISTOGRAM_NOTE, bucket_counts, histograms, percentile};
+pub(crate) use histograms::{Clock, HISTOGRAM_NOTE, bucket_counts, histograms};
 pub(crate) use history::{History, histories};
 pub(crate) use lanes::{Lane, Watched, lanes};
 pub(crate) use machine::machine;
@@ -47,7 +47,7 @@ pub(crate) use matrix::{
     Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
     throughput,
 };
-pub(crate) use measured::{Measured, Totals, counted as counted_operation};
+pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
 };
@@ -57,7 +57,7 @@ pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::{Prose, loaded, method};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
-pub(crate) use seconds::{seconds, sums_by_second};
+pub(crate) use seconds::seconds;
 pub(crate) use sizes::all_sizes;
 pub(crate) use steadiness::Steadiness;
 pub(crate) use summary::{

@@ -1,11 +1,12 @@
 //! Response times of a step by percentile, as a line over the number of nines.
 
 use hdrhistogram::Histogram;
+use rqps_analysis::comparison::percentile;
 use rqps_store::Operation;
 use serde::Serialize;
 
+use super::Model;
 use super::histograms::{Clock, recorded};
-use super::{Model, percentile};
 
 /// One kind of operation of one contender in one step, by one of the two clocks.
 #[derive(Serialize)]

@@ -1,9 +1,8 @@
 //! The seconds of a step: what all connections did and what it cost.
 
-use std::ops::Range;
-
-use rqps_observe::{Kind, Metric};
-use rqps_store::{Column, Operation, Second, Series};
+use rqps_analysis::seconds::{by_second, sums_by_second, together};
+use rqps_observe::Metric;
+use rqps_store::{Column, Operation, Second};
 
 use super::Measured;
 
@@ -39,42 +38,7 @@ pub(super) fn sums<'m>(
     sums_by_second(&measured.record.samples, metrics).take(recorded(measured))
 }
 
-/// The sum of some metrics, second by second without end; none where none of them was read.
-pub(crate) fn sums_by_second<'s>(
-    samples: &'s Series<Metric>,
-    metrics: &[Metric],
-) -> impl Iterator<Item = Option<u64>> + use<'s> {
-    let columns: Vec<&Column> =
-        metrics.iter().filter_map(|metric| samples.column(metric)).collect();
-    by_second(samples).map(move |sampled| {
-        let read = columns.iter().filter_map(|column| together(column, sampled.clone()));
-        read.reduce(|sum, value| sum + value)
-    })
-}
-
 fn recorded(measured: &Measured) -> usize {
     let sampled = measured.record.samples.at().last().map_or(0, |at| at.ceil() as usize);
     measured.seconds().max(sampled)
-}
-
-/// The samples that end in each second, without end.
-fn by_second(samples: &Series<Metric>) -> impl Iterator<Item = Range<usize>> {
-    let mut next = 0;
-    (1..).map(move |second| {
-        // A step of two windows has two samples that end in one second.
-        let first = next;
-        while samples.at().get(next).is_some_and(|at| at.ceil() as usize <= second) {
-            next += 1;
-        }
-        first..next
-    })
-}
-
-/// Some samples as one: the sum of a counter, the last value of a gauge.
-fn together(column: &Column, samples: Range<usize>) -> Option<u64> {
-    let mut values = samples.filter_map(|index| column.get(index));
-    match column.kind {
-        Kind::Counter => values.reduce(|sum, value| sum + value),
-        Kind::Gauge => values.next_back(),
-    }
 }

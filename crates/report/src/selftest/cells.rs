@@ -1,6 +1,9 @@
 //! Cells of an experiment: pairs of contenders whose difference is known, either its size or its
 //! cause.
 
+use rqps_analysis::comparison::{
+    Observed, Pair, Quantity, class_of_noise, kind, level, restart, tests,
+};
 use rqps_analysis::diagnosis::{Cause, Confidence, Evidence, Finding, Part, budget, explain};
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Dose, Injection, Method};
@@ -10,8 +13,6 @@ use rqps_stats::verdict::{self, Cost, LogRatios, LogValues, Options, Sample, Ver
 use rqps_store::RoundRecord;
 
 use super::{Cell, Experiment, Intervention, SYNTHETIC, Treatment, Variant};
-use crate::comparison::observed::{self, Observed, Quantity};
-use crate::comparison::pair::{Pair, alike, kind};
 
 /// Fewer rounds are too few for a cell.
 const FEWEST_ROUNDS: usize = 3;
@@ -36,7 +37,7 @@ struct Held<'a> {
 
 pub(super) fn cells(experiment: &Experiment) -> Vec<Cell> {
     let Some(plan) = experiment.run.plan.comparison() else { return Vec::new() };
-    let tests = observed::tests(&experiment.run.rounds);
+    let tests = tests(&experiment.run.rounds);
     held(experiment, plan).iter().flat_map(|held| held.cells(&tests)).collect()
 }
 
@@ -107,7 +108,7 @@ impl Held<'_> {
         let rate = self.sample(test, Quantity::Rate);
         let kind = kind(false, test);
         let mut cell = verdict::Cell::new(test.name, kind, rate);
-        cell.class = alike(kind, test);
+        cell.class = class_of_noise(kind, test);
         let mut costs = vec![("cpu/o", self.sample(test, Quantity::Cpu))];
         if test.writes() {
             // Against a single arm, as in comparisons.
@@ -134,14 +135,14 @@ impl Held<'_> {
         match self.plan.method {
             Method::Slices => {
                 let restart = |pass| {
-                    let found = observed::restart(pass, &self.contender, &base, quantity)?;
+                    let found = restart(pass, &self.contender, &base, quantity)?;
                     Some(LogRatios { contender: found.log_ratio, control: None })
                 };
                 Sample::Slices(test.counted().filter_map(restart).collect())
             }
             Method::Runs => {
                 let round = |pass| {
-                    let log = |name| Some(observed::level(pass, name, quantity)?.ln());
+                    let log = |name| Some(level(pass, name, quantity)?.ln());
                     let (base, contender) = (log(base[0])?, log(&self.contender)?);
                     Some(LogValues { base, control: None, contender })
                 };

@@ -1,8 +1,9 @@
 //! The result of a comparison, format by format.
 
 use jsonschema::Validator;
+use rqps_analysis::comparison::{Gate, gate, interim};
 use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBaseline};
-use rqps_report::{Colour, Gate, gate, html, interim, junit, result_json, summary_markdown, text};
+use rqps_report::{Colour, html, junit, result_json, summary_markdown, text};
 use rqps_store::{RoundRecord, Run, SliceRecord};
 use serde_json::Value;
 

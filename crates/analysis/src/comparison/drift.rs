@@ -4,24 +4,22 @@ use std::time::Duration;
 
 use rqps_observe::Usual;
 use rqps_plan::{Comparison, StoredBaseline};
-use rqps_stats::Interval;
-use rqps_stats::digits::Digits;
 
 use super::observed::Observed;
 
 /// By how much baseline and contenders may differ because they did not take turns.
-pub(crate) struct Drift<'a> {
-    pub(crate) base: &'a StoredBaseline,
+pub struct Drift<'a> {
+    pub base: &'a StoredBaseline,
     /// The time of the reference loop now against that in the baseline's run, as a log. Infinite
     /// without a reference loop.
-    pub(crate) reference_loop: f64,
+    pub reference_loop: f64,
     /// The resolution of the reference loop, as a log.
-    resolution: f64,
+    pub resolution: f64,
 }
 
 impl<'a> Drift<'a> {
     /// None if the baseline was measured in this run.
-    pub(crate) fn of(plan: &'a Comparison, tests: &[Observed<'_>]) -> Option<Drift<'a>> {
+    pub fn of(plan: &'a Comparison, tests: &[Observed<'_>]) -> Option<Drift<'a>> {
         let base = plan.baseline_from.as_deref()?;
         let nanos =
             tests.iter().flat_map(|test| &test.passes).flat_map(|pass| &pass.reference_loop);
@@ -36,29 +34,13 @@ impl<'a> Drift<'a> {
     }
 
     /// By how much every interval is wider on either side.
-    pub(crate) fn size(&self) -> f64 {
+    pub fn size(&self) -> f64 {
         self.reference_loop.abs() + self.resolution
     }
 
     /// Whether the speed of the machine has changed, according to the reference loop.
-    pub(crate) fn is_seen(&self) -> bool {
+    pub fn is_seen(&self) -> bool {
         self.reference_loop.abs() > self.resolution
-    }
-
-    /// The remark on a stored baseline.
-    pub(crate) fn remark(&self) -> String {
-        let StoredBaseline { path, created, .. } = self.base;
-        let digits = Digits::of(Interval::around(self.reference_loop, self.resolution));
-        format!(
-            "The baseline was not measured in this run: its rounds are those of '{}', begun \
-             {created}, and did not alternate with the contenders'. The time of the reference loop \
-             has changed by {} since then, and its resolution is {}: every interval is wider by both \
-             on either side, and more rounds do not narrow it. The loop measures CPU and memory, not \
-             changes of the disk, the kernel or the history of the data.",
-            path.display(),
-            digits.percent(self.reference_loop),
-            digits.size(self.resolution),
-        )
     }
 }
 

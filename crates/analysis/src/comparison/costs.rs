@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_analysis::diagnosis::{Change, Cost, Estimate, Part};
+use crate::diagnosis::{Change, Cost, Estimate, Part};
 use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::paired::t_interval;
@@ -42,18 +42,18 @@ const PARTS: [Part; 5] =
 
 impl Pair<'_> {
     /// Microseconds of a connection's time per statement.
-    pub(super) fn time(&self, passes: &[&RoundRecord]) -> Cost {
+    pub fn time(&self, passes: &[&RoundRecord]) -> Cost {
         self.cost(passes, |pass| self.time_in(pass))
     }
 
     /// Microseconds of the server's CPU per statement, from the cycles: more exact than user and
     /// system CPU, which the kernel separates by sampling.
-    pub(super) fn cpu(&self, passes: &[&RoundRecord]) -> Option<Cost> {
+    pub fn cpu(&self, passes: &[&RoundRecord]) -> Option<Cost> {
         let is_known = passes.iter().any(|pass| self.cpu_in(pass).is_some());
         is_known.then(|| self.cost(passes, |pass| self.cpu_in(pass)))
     }
 
-    pub(super) fn parts(&self, passes: &[&RoundRecord]) -> BTreeMap<Part, Cost> {
+    pub fn parts(&self, passes: &[&RoundRecord]) -> BTreeMap<Part, Cost> {
         let of = |part: Part| move |pass: &RoundRecord| self.part_in(part, pass);
         let is_there = |part: &Part| {
             let mut both = passes.iter().filter_map(|pass| of(*part)(pass));
@@ -138,7 +138,7 @@ impl Pair<'_> {
     /// Bytes written per statement of the contender and the A/A control against the baseline's, by
     /// round. Empty if they are negligible in all rounds; if they are in some, `LEAST_BYTES` are
     /// added to all.
-    pub(crate) fn written(&self, passes: &[&RoundRecord], method: Method) -> Sample {
+    pub fn written(&self, passes: &[&RoundRecord], method: Method) -> Sample {
         let names = [self.base, self.contender, CONTROL];
         let values = passes.iter().flat_map(|pass| names.map(|name| self.written_in(pass, name)));
         let values: Vec<f64> = values.flatten().collect();
@@ -174,7 +174,7 @@ impl Pair<'_> {
     }
 
     /// Time in flushes of the device, per statement.
-    pub(super) fn sync(&self, passes: &[&RoundRecord]) -> Option<Cost> {
+    pub fn sync(&self, passes: &[&RoundRecord]) -> Option<Cost> {
         let flushes: Reader = |pass, name| per_statement(pass, name, Metric::DeviceFlushTime);
         self.has(passes, &flushes).then(|| self.cost(passes, |pass| self.both(pass, flushes)))
     }
@@ -186,7 +186,7 @@ impl Pair<'_> {
     }
 
     /// The change of every metric per statement, and of every counter of the DBMS per operation.
-    pub(super) fn metrics(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeMap<String, Change> {
+    pub fn metrics(&self, run: &Run, passes: &[&RoundRecord]) -> BTreeMap<String, Change> {
         let mut changes = BTreeMap::new();
         let added = self.time(passes).change.value.abs();
         let noticed = NOTICED * added / FASTEST_READ_MICROS;
@@ -335,7 +335,7 @@ fn client(pass: &RoundRecord, contender: &str) -> Option<f64> {
 /// at their edges, or else over the whole round. The statements of warm-ups are estimated from the
 /// statements per operation. InnoDB writes pages asynchronously: the kernel does not count them as
 /// written by the process, but InnoDB does.
-pub(super) fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric) -> Option<f64> {
+pub fn per_statement(pass: &RoundRecord, contender: &str, metric: Metric) -> Option<f64> {
     let (mut statements, mut operations, mut warm_ups) = (0, 0, 0);
     for slice in pass.slices.iter().filter(|slice| slice.arm == contender) {
         statements += slice.reads + slice.writes + slice.others;

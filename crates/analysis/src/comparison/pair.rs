@@ -23,31 +23,31 @@ const ALPHA: f64 = 0.05;
 /// Fewer rounds than this are too few for the suite shift.
 const LEAST_OF_SUITE: usize = 3;
 
-pub(crate) struct Pair<'a> {
-    pub(crate) plan: &'a Comparison,
-    pub(crate) base: &'a str,
-    pub(crate) contender: &'a str,
-    pub(crate) is_io_bound: bool,
+pub struct Pair<'a> {
+    pub plan: &'a Comparison,
+    pub base: &'a str,
+    pub contender: &'a str,
+    pub is_io_bound: bool,
     /// Since the baseline was measured, if it is a stored one.
-    pub(crate) drift: Option<Drift<'a>>,
+    pub drift: Option<Drift<'a>>,
 }
 
 /// The suite shift, and each test without it.
-pub(crate) struct Suite {
-    pub(crate) shift: Estimate,
-    pub(crate) rounds: usize,
+pub struct Suite {
+    pub shift: Estimate,
+    pub rounds: usize,
     /// By test; none if a test is not part of it, or decided by other rounds.
-    pub(crate) relative: Vec<Option<Estimate>>,
+    pub relative: Vec<Option<Estimate>>,
 }
 
 impl Pair<'_> {
     /// As the plan has it: from all rounds, or from a screen and the fresh rounds of flagged tests.
-    pub(super) fn judge(&self, tests: &[Observed<'_>]) -> Report {
+    pub fn judge(&self, tests: &[Observed<'_>]) -> Report {
         judge(&self.cells(tests), &self.options())
     }
 
     /// From the rounds of the first stage alone, with the tests that are to be measured again.
-    pub(super) fn screen(&self, tests: &[Observed<'_>]) -> (Report, Vec<usize>) {
+    pub fn screen(&self, tests: &[Observed<'_>]) -> (Report, Vec<usize>) {
         let cells = self.of_stage(tests, self.first_stage());
         let flagged = match self.plan.confirm {
             Some(_) => flagged(&cells, &self.options()),
@@ -87,7 +87,7 @@ impl Pair<'_> {
     }
 
     /// The rounds of a stage with the contender: not every server is up in every measurement.
-    pub(super) fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p RoundRecord> {
+    pub fn passes<'p>(&self, test: &Observed<'p>, stage: Stage) -> Vec<&'p RoundRecord> {
         let passes = test.of_stage(stage, self.plan);
         passes.filter(|pass| observed::takes_part(pass, self.contender)).collect()
     }
@@ -96,7 +96,7 @@ impl Pair<'_> {
         let kind = kind(self.is_io_bound, test);
         let passes = self.passes(test, stage);
         let mut cell = Cell::new(test.name, kind, self.sample(test, &passes, Quantity::Rate));
-        cell.class = alike(kind, test);
+        cell.class = class_of_noise(kind, test);
         cell.stage = stage;
         if let Some(margin) = self.plan.margin {
             cell.margin = margin;
@@ -152,7 +152,7 @@ impl Pair<'_> {
 
     /// Of the contender against baseline and control, or against the baseline alone without a
     /// control.
-    pub(super) fn restart(&self, pass: &RoundRecord, quantity: Quantity) -> Option<Restart> {
+    pub fn restart(&self, pass: &RoundRecord, quantity: Quantity) -> Option<Restart> {
         let against = |base: &[&str]| observed::restart(pass, self.contender, base, quantity);
         against(&[self.base, CONTROL]).or_else(|| against(&[self.base]))
     }
@@ -164,7 +164,7 @@ impl Pair<'_> {
     }
 
     /// The log ratio of a round.
-    pub(super) fn ratio(&self, pass: &RoundRecord) -> Option<f64> {
+    pub fn ratio(&self, pass: &RoundRecord) -> Option<f64> {
         match self.plan.method_of(&pass.test) {
             Method::Slices => Some(self.restart(pass, Quantity::Rate)?.log_ratio),
             Method::Runs => Some(self.runs(pass, Quantity::Rate)?.ratio()),
@@ -172,7 +172,7 @@ impl Pair<'_> {
     }
 
     /// The source of a test's noise; not known for whole runs.
-    pub(super) fn noise(&self, test: &Observed<'_>, verdict: &Verdict) -> Option<Noise> {
+    pub fn noise(&self, test: &Observed<'_>, verdict: &Verdict) -> Option<Noise> {
         if self.plan.method_of(test.name) != Method::Slices {
             return None;
         }
@@ -185,12 +185,7 @@ impl Pair<'_> {
     }
 
     /// From the rounds of the first stage that all valid tests have.
-    pub(super) fn suite(
-        &self,
-        tests: &[Observed<'_>],
-        verdicts: &[Verdict],
-        seed: u64,
-    ) -> Option<Suite> {
+    pub fn suite(&self, tests: &[Observed<'_>], verdicts: &[Verdict], seed: u64) -> Option<Suite> {
         let stage = self.first_stage();
         let ratios = |test: &Observed<'_>| -> BTreeMap<u32, f64> {
             let passes = test.of_stage(stage, self.plan);
@@ -222,14 +217,14 @@ impl Pair<'_> {
 }
 
 /// The class of tests with similar noise: a scan takes as long as thousands of points.
-pub(crate) fn alike(kind: Kind, test: &Observed<'_>) -> String {
+pub fn class_of_noise(kind: Kind, test: &Observed<'_>) -> String {
     match test.writes() {
         true => format!("{kind:?}"),
         false => format!("{kind:?}, {}", test.class),
     }
 }
 
-pub(crate) fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
+pub fn kind(is_io_bound: bool, test: &Observed<'_>) -> Kind {
     match (is_io_bound, test.writes()) {
         (true, _) => Kind::IoBound,
         (false, true) => Kind::CachedWrite,
@@ -254,7 +249,7 @@ mod tests {
         };
         let passes: Vec<RoundRecord> = classes.iter().enumerate().map(pass).collect();
         let alike: Vec<String> =
-            tests(&passes).iter().map(|test| alike(kind(false, test), test)).collect();
+            tests(&passes).iter().map(|test| class_of_noise(kind(false, test), test)).collect();
         assert!(alike[0] == alike[1] && alike[3] == alike[4], "{alike:?}");
         assert!(alike[0] != alike[2] && alike[0] != alike[3] && alike[2] != alike[3], "{alike:?}");
     }

@@ -6,12 +6,14 @@ use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, StopRule};
 use rqps_stats::verdict::{Stage, Verdict};
 use rqps_store::RoundRecord;
+use serde::{Deserialize, Serialize};
 
 use super::drift::Drift;
 use super::observed;
 use super::pair::Pair;
 
-#[derive(Clone, Debug, Default)]
+/// The interim result of a comparison.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Interim {
     /// The tests that need no more rounds: the interval of every contender is precise enough. The
     /// estimates themselves do not matter: stopping on them would produce false findings.
@@ -21,13 +23,12 @@ pub struct Interim {
     pub confirmed: Vec<String>,
     /// The estimate of every test with its interval.
     pub standing: Vec<Standing>,
-    /// Each test that has changed its rate or its cost per operation, with the contender and the
-    /// size of the change.
-    pub changed: Vec<(String, String, f64)>,
+    /// The tests that became slower, faster or more costly per operation.
+    pub changed: Vec<Changed>,
 }
 
 /// The state of a contender in a test.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Standing {
     pub contender: String,
     pub test: String,
@@ -35,6 +36,15 @@ pub struct Standing {
     pub text: String,
     /// The total until the interval is precise enough; none without an interval.
     pub rounds_needed: Option<u32>,
+}
+
+/// A test in which a contender differs from the baseline.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Changed {
+    pub test: String,
+    pub contender: String,
+    /// Its distance from no change, by which tests are sorted.
+    pub size: f64,
 }
 
 /// The size of the change of a test; none without a verdict that it has changed.
@@ -99,7 +109,8 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
             };
             let name = tests[index].name;
             if let Some(size) = changed(verdict) {
-                interim.changed.push((name.to_string(), contender.clone(), size));
+                let (test, contender) = (name.to_string(), contender.clone());
+                interim.changed.push(Changed { test, contender, size });
             }
             interim.standing.push(Standing {
                 contender: contender.clone(),

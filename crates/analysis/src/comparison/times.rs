@@ -2,20 +2,17 @@
 
 use std::collections::BTreeMap;
 
+use hdrhistogram::Histogram;
 use rqps_plan::{CONTROL, Counts};
 use rqps_stats::Estimate;
-use rqps_stats::histogram::PERCENTILES;
+use rqps_stats::histogram::{PERCENTILES, is_enough};
 use rqps_stats::verdict::{Cost, LogValues, Sample};
 use rqps_store::RoundRecord;
 
 use super::costs::mean;
 use super::observed::Observed;
 use super::pair::Pair;
-use super::{Judged, Verdicts};
-use crate::model::{counted_operation, percentile};
-
-/// The percentile that is shown where there is room for one.
-pub(crate) const TAIL: &str = "p99";
+use super::{Analysis, Judged, counted_operation};
 
 /// Round, part and attempt of a measurement, and the arm.
 type Place<'a> = (u32, u32, u32, &'a str);
@@ -23,11 +20,11 @@ type Place<'a> = (u32, u32, u32, &'a str);
 /// Service times of the operation that a test counts, in nanoseconds by [`PERCENTILES`]; none if
 /// too few lie beyond.
 #[derive(Default)]
-pub(crate) struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]>);
+pub struct Times<'a>(BTreeMap<Place<'a>, [Option<u64>; PERCENTILES.len()]>);
 
 impl<'a> Times<'a> {
     /// Of the measurements that count.
-    pub(super) fn of(passes: impl Iterator<Item = &'a RoundRecord>, counts: Counts) -> Times<'a> {
+    pub fn of(passes: impl Iterator<Item = &'a RoundRecord>, counts: Counts) -> Times<'a> {
         let operation = counted_operation(counts);
         let mut times = BTreeMap::new();
         for pass in passes {
@@ -44,12 +41,12 @@ impl<'a> Times<'a> {
     }
 
     /// Whether one of the percentiles is known for any arm.
-    pub(super) fn has(&self, which: usize) -> bool {
+    pub fn has(&self, which: usize) -> bool {
         self.0.values().any(|within| within[which].is_some())
     }
 
     /// Nanoseconds, of one of the percentiles.
-    pub(super) fn within(&self, pass: &RoundRecord, name: &str, which: usize) -> Option<f64> {
+    pub fn within(&self, pass: &RoundRecord, name: &str, which: usize) -> Option<f64> {
         let nanos = self.0.get(&place(pass, name))?[which];
         nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64)
     }
@@ -62,7 +59,7 @@ fn place<'p>(pass: &RoundRecord, name: &'p str) -> Place<'p> {
 impl Pair<'_> {
     /// By percentile and round, the times of the contender and the A/A control against the
     /// baseline's.
-    pub(super) fn times(&self, test: &Observed<'_>, passes: &[&RoundRecord]) -> Vec<Cost> {
+    pub fn times(&self, test: &Observed<'_>, passes: &[&RoundRecord]) -> Vec<Cost> {
         let cost = |(which, (name, _)): (usize, (&str, f64))| {
             let log =
                 |pass: &RoundRecord, name: &str| Some(test.times.within(pass, name, which)?.ln());
@@ -78,22 +75,23 @@ impl Pair<'_> {
     }
 }
 
-pub(crate) const TIMES_NOTE: &str = "Service time is from the start of an operation to its end. \
-     Times are means over the percentiles of the rounds, and the ratio is estimated like that of the \
-     rates. A percentile needs ten operations beyond it.";
-
-/// A percentile of the service times of one test and contender.
-pub(crate) struct Time<'v> {
-    pub(crate) name: &'v str,
-    /// Nanoseconds, the mean of the rounds.
-    pub(crate) base: f64,
-    pub(crate) contender: f64,
-    pub(crate) ratio: &'v Estimate,
+/// Nanoseconds within which `percent` of the responses ended; none if too few were recorded.
+pub fn percentile(recorded: &Histogram<u64>, percent: f64) -> Option<u64> {
+    is_enough(recorded.len(), percent).then(|| recorded.value_at_percentile(percent))
 }
 
-impl Verdicts<'_> {
+/// A percentile of the service times of one test and contender.
+pub struct Time<'v> {
+    pub name: &'v str,
+    /// Nanoseconds, the mean of the rounds.
+    pub base: f64,
+    pub contender: f64,
+    pub ratio: &'v Estimate,
+}
+
+impl Analysis<'_> {
     /// In a test that was measured by whole runs: the percentiles with enough operations.
-    pub(crate) fn times<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<Time<'v>> {
+    pub fn times<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<Time<'v>> {
         let (test, verdict) = (&self.tests[index], &judged.verdicts[index]);
         let passes = self.pair(judged).passes(test, verdict.stage);
         let time = |(name, ratio): &'v (String, Estimate)| {

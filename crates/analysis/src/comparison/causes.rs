@@ -1,21 +1,19 @@
 //! The evidence on a test, from which its causes are derived.
 
-use rqps_analysis::diagnosis::{
-    Builds, Environment, Evidence, Planning, Plans, Verdict as Decided,
-};
+use crate::diagnosis::{Builds, Environment, Evidence, Planning, Plans, Verdict as Decided};
 use rqps_plan::{Contender, Method};
 use rqps_stats::label::{CONTROL_ALPHA, Label};
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{ContenderRecord, RoundRecord, Run, SliceRecord, StatementRecord};
 
+use super::builds::{Alike, alike};
 use super::costs::estimate;
 use super::course;
 use super::drift::Drift;
 use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
-use crate::model::{Alike, alike};
 
 /// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.
 const REFERENCE_LOOP_NOISE: f64 = 0.03;
@@ -23,7 +21,7 @@ const REFERENCE_LOOP_NOISE: f64 = 0.03;
 const REFERENCE_LOOP_ALPHA: f64 = 0.05;
 
 impl Pair<'_> {
-    pub(crate) fn evidence(
+    pub fn evidence(
         &self,
         run: &Run,
         tests: &[Observed<'_>],
@@ -138,7 +136,7 @@ impl Pair<'_> {
     }
 
     /// Baseline and contender.
-    pub(super) fn contenders(&self, run: &Run) -> Vec<Contender> {
+    pub fn contenders(&self, run: &Run) -> Vec<Contender> {
         let is_one = |one: &&Contender| [self.base, self.contender].contains(&one.name().as_str());
         run.plan.contenders.iter().filter(is_one).cloned().collect()
     }

@@ -8,21 +8,20 @@ use rqps_stats::verdict::Stage;
 use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord};
 
 use super::times::Times;
-use crate::model::counted_operation;
 
 /// All rounds of one test.
-pub(crate) struct Observed<'a> {
-    pub(crate) name: &'a str,
-    pub(crate) group: &'a str,
-    pub(crate) class: Class,
-    pub(crate) passes: Vec<&'a RoundRecord>,
+pub struct Observed<'a> {
+    pub name: &'a str,
+    pub group: &'a str,
+    pub class: Class,
+    pub passes: Vec<&'a RoundRecord>,
     /// Empty until they are needed: reading them takes longer than all else.
-    pub(crate) times: Times<'a>,
+    pub times: Times<'a>,
 }
 
 /// The quantities that are compared with the baseline's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Quantity {
+pub enum Quantity {
     /// The rate, of what the test counts: [`Observed::counts`].
     Rate,
     /// Microseconds of the server's CPU per operation; for a DBMS inside the client, of both.
@@ -34,7 +33,7 @@ pub(crate) enum Quantity {
 }
 
 /// The tests by group, in the order of the plan.
-pub(crate) fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
+pub fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
     let mut tests: Vec<Observed<'_>> = Vec::new();
     for pass in passes {
         match tests.iter_mut().find(|test| test.name == pass.test) {
@@ -53,14 +52,23 @@ pub(crate) fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
     tests
 }
 
+/// The operation that a step's throughput counts.
+pub fn counted_operation(counts: Counts) -> Operation {
+    match counts {
+        Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
+        Counts::Queries => Operation::Query,
+        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+    }
+}
+
 /// Whether an arm was measured in a round.
-pub(crate) fn takes_part(pass: &RoundRecord, contender: &str) -> bool {
+pub(super) fn takes_part(pass: &RoundRecord, contender: &str) -> bool {
     slices_of(pass, contender).next().is_some()
 }
 
 /// Why a guard discarded a measurement. One in which a server died does not count either, but no
 /// guard discarded it.
-pub(crate) fn refusal(pass: &RoundRecord) -> Option<&str> {
+pub fn refusal(pass: &RoundRecord) -> Option<&str> {
     let why = pass.discarded.as_deref()?;
     let died = pass.arms.iter().any(|(name, side)| {
         let end = side.failure();
@@ -81,12 +89,12 @@ fn inserted(side: &Measurement) -> u64 {
 
 impl<'a> Observed<'a> {
     /// Of each round the measurement that counts.
-    pub(crate) fn counted(&self) -> impl Iterator<Item = &'a RoundRecord> + '_ {
+    pub fn counted(&self) -> impl Iterator<Item = &'a RoundRecord> + '_ {
         self.passes.iter().copied().filter(|pass| pass.discarded.is_none())
     }
 
     /// Those of a stage. Fresh rounds continue the numbers of the plan's rounds.
-    pub(crate) fn of_stage(
+    pub fn of_stage(
         &self,
         stage: Stage,
         plan: &Comparison,
@@ -100,22 +108,22 @@ impl<'a> Observed<'a> {
     }
 
     /// Those with an arm, whether they count or not.
-    pub(crate) fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
+    pub fn all_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.passes.iter().copied().filter(move |pass| takes_part(pass, contender))
     }
 
     /// Those that count, with an arm: not every server is up in every measurement.
-    pub(crate) fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
+    pub fn counted_with(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
         self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
     /// The rate of an arm, the mean of the rounds that count.
-    pub(crate) fn rate(&self, contender: &str) -> Option<f64> {
+    pub fn rate(&self, contender: &str) -> Option<f64> {
         self.rate_beside(contender, contender)
     }
 
     /// The same over the rounds with another arm.
-    pub(crate) fn rate_beside(&self, contender: &str, other: &str) -> Option<f64> {
+    pub fn rate_beside(&self, contender: &str, other: &str) -> Option<f64> {
         let passes = self.counted_with(other);
         let rates = passes.filter_map(|pass| level(pass, contender, Quantity::Rate));
         let rates: Vec<f64> = rates.collect();
@@ -124,7 +132,7 @@ impl<'a> Observed<'a> {
 
     /// Rows that an operation of the counted kind returned or changed, over the rounds that count.
     /// Slices have one kind of operation; a whole run can have queries beside inserts.
-    pub(crate) fn rows_by_operation(&self, contender: &str, plan: &Comparison) -> Option<f64> {
+    pub fn rows_by_operation(&self, contender: &str, plan: &Comparison) -> Option<f64> {
         let kind = counted_operation(self.counts(plan));
         let (mut rows, mut operations) = (0, 0);
         for pass in self.counted() {
@@ -143,7 +151,7 @@ impl<'a> Observed<'a> {
 
     /// Rows per second that a contender inserted, and the required rate, if it kept that in none of
     /// its runs: then none of them counts, and this is the result.
-    pub(super) fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
+    pub fn missed_rate(&self, contender: &str) -> Option<(f64, f64)> {
         let (mut rows, mut nanos, mut promised) = (0, 0, None);
         for pass in self.all_with(contender) {
             let side = pass.arms.get(contender)?;
@@ -161,42 +169,42 @@ impl<'a> Observed<'a> {
     }
 
     /// Why the last measurement with one of these arms does not count, if it does not.
-    pub(crate) fn refusal_of(&self, names: &[&str]) -> Option<&'a str> {
+    pub fn refusal_of(&self, names: &[&str]) -> Option<&'a str> {
         let has_one = |pass: &&RoundRecord| names.iter().any(|name| takes_part(pass, name));
         let passes = self.passes.iter().copied().rev();
         passes.filter(has_one).find_map(|pass| pass.discarded.as_deref())
     }
 
     /// Why a contender failed in this test, if it did.
-    pub(crate) fn failure(&self, contender: &str) -> Option<&'a str> {
+    pub fn failure(&self, contender: &str) -> Option<&'a str> {
         let mut sides = self.passes.iter().filter_map(|pass| pass.arms.get(contender));
         sides.find_map(|side| side.failure())
     }
 
     /// The unit of its rate, by which its costs are divided. Slices count the statements that were
     /// sent; whole runs count what their step counts, and store it as statements.
-    pub(crate) fn counts(&self, plan: &Comparison) -> Counts {
+    pub fn counts(&self, plan: &Comparison) -> Counts {
         plan.of.counts(self.name, self.class, plan.method_of(self.name))
     }
 
     /// The same with the service times of its whole runs.
-    pub(crate) fn with_times(self, plan: &Comparison) -> Self {
+    pub fn with_times(self, plan: &Comparison) -> Self {
         Observed { times: Times::of(self.counted(), self.counts(plan)), ..self }
     }
 
     /// Changes the tables.
-    pub(crate) fn writes(&self) -> bool {
+    pub fn writes(&self) -> bool {
         self.class.writes()
     }
 }
 
 /// The number of clients that an arm has at a time. Each waits for its statement.
-pub(crate) fn clients_of(plan: &Comparison, pass: &RoundRecord) -> u32 {
+pub fn clients_of(plan: &Comparison, pass: &RoundRecord) -> u32 {
     plan.of.clients_of(pass.class, plan.method_of(&pass.test))
 }
 
 /// An arm's level against the baseline's in a round: the median over the cycles of the log ratios.
-pub(crate) fn restart(
+pub fn restart(
     pass: &RoundRecord,
     contender: &str,
     base: &[&str],
@@ -215,7 +223,7 @@ pub(crate) fn restart(
 
 /// CPU of other processes during a measurement, in percent of all CPUs; for whole runs, the largest
 /// of all runs.
-pub(crate) fn other_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
+pub fn other_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
     let share = |cost: &Reading, seconds: f64| {
         Some(100.0 * other_cpu(cost)? as f64 / (seconds * 1e6 * f64::from(cpus)))
     };
@@ -226,7 +234,7 @@ pub(crate) fn other_percent(pass: &RoundRecord, cpus: u32) -> Option<f64> {
 }
 
 /// The level of an arm in each cycle of a round; empty for whole runs, which are a single one.
-pub(crate) fn by_cycle(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
+pub fn by_cycle(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Vec<f64> {
     let cycle = contenders(pass);
     let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
     let Some(last) = own().map(|slice| slice.place / cycle).max().filter(|last| *last > 0) else {
@@ -254,7 +262,7 @@ fn clients(pass: &RoundRecord, quantity: Quantity) -> f64 {
 }
 
 /// The level of an arm in a round, over all its slices.
-pub(crate) fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Option<f64> {
+pub fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Option<f64> {
     let own = pass.slices.iter().filter(|slice| slice.arm == contender);
     let quantity = as_read(pass, contender, quantity);
     let (amount, per) = own
@@ -266,7 +274,7 @@ pub(crate) fn level(pass: &RoundRecord, contender: &str, quantity: Quantity) -> 
 /// The share of the clients' time in an arm's slices that they waited for the slowest of them: a
 /// client's slice ends with its first operation after the time is up, and the next slice starts for
 /// all. None for one client.
-pub(crate) fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
+pub fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let own = || pass.slices.iter().filter(|slice| slice.arm == contender);
     let clients = own().map(|slice| slice.client).max().filter(|clients| *clients > 1)?;
     let mut slowest = std::collections::BTreeMap::<u32, u64>::new();
@@ -281,7 +289,7 @@ pub(crate) fn idle(pass: &RoundRecord, contender: &str) -> Option<f64> {
 /// The CPU that an arm's server used while it was not driven, as a share of one CPU over the round:
 /// its background work in slices of the others. Its CPU in warm-ups is estimated from their
 /// operations.
-pub(crate) fn background(pass: &RoundRecord, contender: &str) -> Option<f64> {
+pub fn background(pass: &RoundRecord, contender: &str) -> Option<f64> {
     let cpu = [Metric::ServerCpuUser, Metric::ServerCpuSystem];
     let whole = pass.arms.get(contender)?.cost.sum(&cpu)? as f64;
     let (mut own, mut operations, mut warm_ups) = (0, 0, 0);
@@ -296,7 +304,7 @@ pub(crate) fn background(pass: &RoundRecord, contender: &str) -> Option<f64> {
 
 /// The client's cost of reading the counters at the edges of a slice: microseconds of CPU, and
 /// their share of the time of the slices.
-pub(crate) fn reading(passes: &[RoundRecord]) -> Option<(f64, f64)> {
+pub(super) fn reading(passes: &[RoundRecord]) -> Option<(f64, f64)> {
     let slices = || passes.iter().flat_map(|pass| &pass.slices).filter(|slice| slice.client == 1);
     let (cpu, nanos) =
         slices().fold((0, 0), |(cpu, nanos), slice| (cpu + slice.reading_cpu, nanos + slice.nanos));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rqps_analysis::diagnosis::Dips;
+use crate::diagnosis::Dips;
 use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::Method;
 use rqps_stats::stalls::{lag_of_stalls, stalls};

@@ -1,18 +1,14 @@
 //! The counters of the DBMS per operation in both arms, from which causes are computed.
 
-use rqps_analysis::diagnosis::{Change, is_looked_at};
+use crate::diagnosis::{Change, is_looked_at};
 use rqps_observe::Metric;
 
-use super::{Judged, Verdicts};
+use super::{Analysis, Judged};
 
-impl Verdicts<'_> {
+impl Analysis<'_> {
     /// By name, the counters of a test that differ significantly and by at least the margin, and
     /// those that a rule uses. A DBMS has hundreds of others.
-    pub(crate) fn counters<'v>(
-        &self,
-        judged: &'v Judged<'_>,
-        index: usize,
-    ) -> Vec<(&'v str, &'v Change)> {
+    pub fn counters<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<(&'v str, &'v Change)> {
         let margin = self.margin(&self.tests[index]);
         let meanings = &judged.evidence[index].meanings;
         let is_looked_at = |name: &str| meanings.get(name).is_some_and(|of| is_looked_at(*of));

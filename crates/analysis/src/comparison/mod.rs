@@ -1,0 +1,197 @@
+//! From the rounds of a comparison to verdicts, what an operation costs, and the evidence for
+//! causes.
+
+mod builds;
+mod causes;
+mod costs;
+mod counters;
+mod course;
+mod drift;
+#[cfg(test)]
+mod fixture;
+mod interim;
+mod observed;
+mod pair;
+mod profile;
+mod times;
+mod whole;
+
+use rqps_plan::{CONTROL, Cache, Comparison, Method};
+use rqps_stats::label::Label;
+use rqps_stats::noise::Noise;
+use rqps_stats::verdict::Verdict;
+use rqps_store::{Run, StatementRecord};
+
+use crate::diagnosis::{Evidence, Finding, explain_suite};
+use costs::estimate;
+
+pub use builds::{Alike, alike, differences};
+pub use costs::per_statement;
+pub use drift::Drift;
+pub use interim::{Changed, Interim, Standing, interim};
+pub use observed::{
+    Observed, Quantity, background, by_cycle, clients_of, counted_operation, idle, level,
+    other_percent, refusal, restart, tests,
+};
+pub use pair::{Pair, Suite, class_of_noise, kind};
+pub use profile::{Profiled, Side};
+pub use times::{Time, percentile};
+pub use whole::{done, rates, sampled, whole_seconds};
+
+/// A comparison from its rounds to its causes.
+pub struct Analysis<'a> {
+    pub plan: &'a Comparison,
+    pub base: String,
+    pub tests: Vec<Observed<'a>>,
+    /// Every contender but the baseline, in the order of the plan.
+    pub judged: Vec<Judged<'a>>,
+    pub is_io_bound: bool,
+    pub seed: u64,
+    pub run: &'a Run,
+    reading: Option<(f64, f64)>,
+}
+
+/// One contender against the baseline.
+pub struct Judged<'a> {
+    pub contender: String,
+    /// It is the same build as the baseline: any difference is noise.
+    pub is_base: bool,
+    /// Why all results of this contender are invalid.
+    pub invalid: Option<String>,
+    /// Runs are compared within rounds, since these share most of their noise.
+    pub is_paired: bool,
+    /// By test, as in [`Analysis::tests`].
+    pub verdicts: Vec<Verdict>,
+    pub noise: Vec<Option<Noise>>,
+    pub suite: Option<Suite>,
+    pub evidence: Vec<Evidence>,
+    pub findings: Vec<Finding>,
+    /// One for each profiled test.
+    pub profiles: Vec<Profiled<'a>>,
+}
+
+/// The outcome of a comparison for a program that must go on or stop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Gate {
+    /// Some test is slower, or costs more per operation, by at least its margin.
+    Regression,
+    /// No test is known to be; some tests have no verdict.
+    Undecided,
+    Passed,
+}
+
+/// None if the run is no comparison.
+pub fn gate(run: &Run) -> Option<Gate> {
+    Analysis::new(run).map(|verdicts| verdicts.gate())
+}
+
+impl<'a> Analysis<'a> {
+    /// None if the run is no comparison.
+    pub fn new(run: &'a Run) -> Option<Self> {
+        let plan = run.plan.comparison()?;
+        let names: Vec<String> = run.plan.contenders.iter().map(|one| one.name()).collect();
+        let (base, others) = names.split_first()?;
+        let tests = observed::tests(&run.rounds).into_iter();
+        let tests: Vec<Observed<'_>> = tests.map(|test| test.with_times(plan)).collect();
+        let is_io_bound = run.plan.cache == Some(Cache::IoBound);
+        let seed = run.plan.seed;
+        let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
+            let drift = Drift::of(plan, &tests);
+            let pair = Pair { plan, base, contender, is_io_bound, drift };
+            let report = pair.judge(&tests);
+            let names = tests.iter().map(|test| test.name);
+            let profiles = profile::profiled(run, names, base, contender);
+            let suite = pair.suite(&tests, &report.verdicts, seed);
+            let mut evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
+            for one in &mut evidence {
+                one.suite = suite.as_ref().map(|suite| estimate(&suite.shift));
+            }
+            let with_tests = tests.iter().zip(&report.verdicts);
+            Judged {
+                contender: contender.clone(),
+                is_base: of.spec() == run.plan.contenders[0].spec(),
+                invalid: report.invalid,
+                is_paired: report.is_paired,
+                noise: with_tests.map(|(test, verdict)| pair.noise(test, verdict)).collect(),
+                suite,
+                verdicts: report.verdicts,
+                findings: explain_suite(&evidence),
+                evidence,
+                profiles,
+            }
+        });
+        let judged = judged.collect();
+        let (base, reading) = (base.clone(), observed::reading(&run.rounds));
+        Some(Analysis { plan, base, tests, judged, is_io_bound, seed, run, reading })
+    }
+
+    /// The baseline, the contenders in the order of the plan, and the A/A control if there is one.
+    pub fn names(&self) -> Vec<&str> {
+        let judged = self.judged.iter().map(|judged| judged.contender.as_str());
+        let control = self.plan.control.then_some(CONTROL);
+        [self.base.as_str()].into_iter().chain(judged).chain(control).collect()
+    }
+
+    /// The statements of a test by contender, from the last measurement that counts.
+    pub fn statements<'t>(&'t self, test: &Observed<'a>) -> Vec<(&'t str, &'a [StatementRecord])> {
+        let of = |name: &&'t str| {
+            let side = test.counted_with(name).last()?.arms.get(*name)?;
+            Some((*name, side.statements.as_slice()))
+        };
+        let names = self.names();
+        names.iter().filter(|name| **name != CONTROL).filter_map(of).collect()
+    }
+
+    pub fn is_sliced(&self) -> bool {
+        self.plan.uses(Method::Slices)
+    }
+
+    /// Microseconds of the client's CPU for reading the counters of a slice, and their share of its
+    /// time; none for whole runs.
+    pub fn reading(&self) -> Option<(f64, f64)> {
+        self.reading.filter(|_| self.is_sliced())
+    }
+
+    /// Whether there are rounds in which not all servers were up at the same time.
+    pub fn is_in_pairs(&self) -> bool {
+        self.tests.iter().flat_map(|test| &test.passes).any(|pass| pass.part > 1)
+    }
+
+    /// The margin of a test, as a log.
+    pub fn margin(&self, test: &Observed<'_>) -> f64 {
+        self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
+    }
+
+    /// Whether any test was profiled.
+    pub fn is_profiled(&self) -> bool {
+        self.judged.iter().any(|one| !one.profiles.is_empty())
+    }
+
+    /// None if the baseline was measured in this run.
+    pub fn drift(&self) -> Option<Drift<'_>> {
+        Drift::of(self.plan, &self.tests)
+    }
+
+    /// A contender with the baseline.
+    pub fn pair<'s>(&'s self, judged: &'s Judged<'_>) -> Pair<'s> {
+        let Analysis { plan, base, is_io_bound, .. } = self;
+        let (contender, is_io_bound) = (&judged.contender, *is_io_bound);
+        Pair { plan, base, contender, is_io_bound, drift: self.drift() }
+    }
+
+    fn gate(&self) -> Gate {
+        let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
+        let fails = |label: &Label| {
+            matches!(label, Label::Regression { .. } | Label::EfficiencyRegression { .. })
+        };
+        let is_open =
+            |label: &Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });
+        if labels().any(fails) {
+            Gate::Regression
+        } else if self.tests.is_empty() || labels().any(is_open) {
+            Gate::Undecided
+        } else {
+            Gate::Passed
+        }
+    }
+}
