@@ -57,7 +57,8 @@ fn a_slower_contender_is_a_regression() {
     assert!(rqps.run(&format!("report {out}")).ok().stdout.contains("regression"));
     assert_eq!(rqps.run(&format!("report {out} --format junit")).ok().stdout, xml);
     assert_eq!(rqps.run(&format!("report {out} --format markdown")).ok().stdout, summary);
-    rqps.run(&format!("report {out} --format hdr")).refuses(2, &["needs steps or whole runs", "--format json"]);
+    rqps.run(&format!("report {out} --format hdr"))
+        .refuses(2, &["needs steps or whole runs", "--format json"]);
     let sent = &update["statements"];
     assert_eq!(sent["baseline"][0]["text"], "UPDATE sbtest1 SET k=k+1 WHERE id=?", "{sent}");
     assert_eq!(sent["baseline"], sent["contender"], "statements and query plans are the same");
@@ -228,7 +229,9 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
         }
     }
     let found = comparison(&rqps)["discarded"].clone();
-    let missed = |one: &Value| one["why"].as_str().unwrap().contains("rows per second, below the target of 100");
+    let missed = |one: &Value| {
+        one["why"].as_str().unwrap().contains("rows per second, below the target of 100")
+    };
     let told: Vec<&Value> = found.as_array().unwrap().iter().filter(|one| missed(one)).collect();
     assert!(!told.is_empty(), "{found}");
     assert_eq!(told[0]["test"], "qr100");

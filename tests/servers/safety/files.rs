@@ -107,7 +107,8 @@ fn reports_replace_no_file_of_somebody_elses() {
         .finish()
         .refuses(2, &["index.html' exists and was not written by rqps"]);
     let (run, out) = (run.display(), folder.display());
-    rqps.run(&format!("report {run} --out {out}")).refuses(2, &["report.html' exists and was not written by rqps"]);
+    rqps.run(&format!("report {run} --out {out}"))
+        .refuses(2, &["report.html' exists and was not written by rqps"]);
     assert_eq!(entries(&folder), ["index.html", "report.html", "run"]);
     for name in ["index.html", "report.html"] {
         assert_eq!(fs::read_to_string(folder.join(name)).unwrap(), THEIRS);

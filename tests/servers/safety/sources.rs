@@ -111,9 +111,8 @@ impl Registry {
 fn a_build_with_another_hash_than_before_is_refused() {
     let registry = Registry::new();
     let first = registry.run("dbms fetch postgres@npm-17.99:stock").ok();
-    let first = first.says(&[
-        "linux-x64 17.99.0-beta.1 is not in the catalogue of this rqps; its hash sha256:",
-    ]);
+    let first = first
+        .says(&["linux-x64 17.99.0-beta.1 is not in the catalogue of this rqps; its hash sha256:"]);
     registry.run("dbms prune --builds").ok();
     assert!(!registry.run("dbms fetch postgres@npm-17.99:stock").ok().stderr.contains("catalogue"));
     registry.run("dbms prune --builds").ok();

@@ -280,7 +280,10 @@ fn a_login_has_an_end_and_no_message_of_it_is_long() {
         notices.postgres("sslmode=disable&connect_timeout=1"),
     ] {
         let error = target.connect().err().unwrap().to_string();
-        assert!(error.starts_with("no login at 127.0.0.1:") && error.contains("within 1 s"), "{error}");
+        assert!(
+            error.starts_with("no login at 127.0.0.1:") && error.contains("within 1 s"),
+            "{error}"
+        );
     }
 }
 

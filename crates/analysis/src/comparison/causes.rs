@@ -1,6 +1,5 @@
 //! The evidence on a test, from which its causes are derived.
 
-use crate::diagnosis::{Builds, Environment, Evidence, Planning, Plans, Verdict as Decided};
 use rqps_plan::{Contender, Method};
 use rqps_stats::label::{CONTROL_ALPHA, Label};
 use rqps_stats::paired::t_interval;
@@ -14,6 +13,7 @@ use super::drift::Drift;
 use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
+use crate::diagnosis::{Builds, Environment, Evidence, Planning, Plans, Verdict as Decided};
 
 /// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.
 const REFERENCE_LOOP_NOISE: f64 = 0.03;

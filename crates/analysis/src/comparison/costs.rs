@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::diagnosis::{Change, Cost, Estimate, Part};
 use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::paired::t_interval;
@@ -13,6 +12,7 @@ use rqps_store::{RoundRecord, Run};
 use super::drift::Drift;
 use super::observed::{Quantity, clients_of, level};
 use super::pair::Pair;
+use crate::diagnosis::{Change, Cost, Estimate, Part};
 
 /// Less than this per statement is background work of a server, which depends on the time and not
 /// on the statements. By unit.

@@ -1,11 +1,11 @@
 //! The counters of the DBMS per operation in both arms, from which causes are computed.
 
-use crate::diagnosis::{Change, is_looked_at};
 use rqps_observe::Metric;
 
-use super::{Analysis, Judged};
+use super::{Judged, Results};
+use crate::diagnosis::{Change, is_looked_at};
 
-impl Analysis<'_> {
+impl Results<'_> {
     /// By name, the counters of a test that differ significantly and by at least the margin, and
     /// those that a rule uses. A DBMS has hundreds of others.
     pub fn counters<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<(&'v str, &'v Change)> {

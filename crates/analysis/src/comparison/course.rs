@@ -2,7 +2,6 @@
 
 use std::ops::Range;
 
-use crate::diagnosis::Dips;
 use rqps_observe::{Kind, Meaning, Metric};
 use rqps_plan::Method;
 use rqps_stats::stalls::{lag_of_stalls, stalls};
@@ -12,6 +11,7 @@ use super::Pair;
 use super::costs::interval;
 use super::observed::{Quantity, level};
 use super::whole::{operations, rates, sampled};
+use crate::diagnosis::Dips;
 
 /// Stalls within this many seconds of vacuum, purge or compaction may belong to it.
 const LONGEST_LAG: usize = 10;

@@ -39,7 +39,7 @@ pub use times::{Time, percentile};
 pub use whole::{done, rates, sampled, whole_seconds};
 
 /// A comparison from its rounds to its causes.
-pub struct Analysis<'a> {
+pub struct Results<'a> {
     pub plan: &'a Comparison,
     pub base: String,
     pub tests: Vec<Observed<'a>>,
@@ -60,7 +60,7 @@ pub struct Judged<'a> {
     pub invalid: Option<String>,
     /// Runs are compared within rounds, since these share most of their noise.
     pub is_paired: bool,
-    /// By test, as in [`Analysis::tests`].
+    /// By test, as in [`Results::tests`].
     pub verdicts: Vec<Verdict>,
     pub noise: Vec<Option<Noise>>,
     pub suite: Option<Suite>,
@@ -82,10 +82,10 @@ pub enum Gate {
 
 /// None if the run is no comparison.
 pub fn gate(run: &Run) -> Option<Gate> {
-    Analysis::new(run).map(|verdicts| verdicts.gate())
+    Results::new(run).map(|verdicts| verdicts.gate())
 }
 
-impl<'a> Analysis<'a> {
+impl<'a> Results<'a> {
     /// None if the run is no comparison.
     pub fn new(run: &'a Run) -> Option<Self> {
         let plan = run.plan.comparison()?;
@@ -122,7 +122,7 @@ impl<'a> Analysis<'a> {
         });
         let judged = judged.collect();
         let (base, reading) = (base.clone(), observed::reading(&run.rounds));
-        Some(Analysis { plan, base, tests, judged, is_io_bound, seed, run, reading })
+        Some(Results { plan, base, tests, judged, is_io_bound, seed, run, reading })
     }
 
     /// The baseline, the contenders in the order of the plan, and the A/A control if there is one.
@@ -174,7 +174,7 @@ impl<'a> Analysis<'a> {
 
     /// A contender with the baseline.
     pub fn pair<'s>(&'s self, judged: &'s Judged<'_>) -> Pair<'s> {
-        let Analysis { plan, base, is_io_bound, .. } = self;
+        let Results { plan, base, is_io_bound, .. } = self;
         let (contender, is_io_bound) = (&judged.contender, *is_io_bound);
         Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }

@@ -1,11 +1,12 @@
 //! The profiles of a comparison: which functions cost more, and which cost less.
 
-use crate::diagnosis::{Estimate, Growth};
 use rqps_observe::CUT;
 use rqps_stats::profile::{
     Anchored, Function, Measure, Profile, anchored, functions, innermost, merged, share, total,
 };
 use rqps_store::{ProfileRecord, Run};
+
+use crate::diagnosis::{Estimate, Growth};
 
 /// A test that was profiled, of a contender and the baseline.
 pub struct Profiled<'a> {

@@ -12,7 +12,7 @@ use rqps_store::RoundRecord;
 use super::costs::mean;
 use super::observed::Observed;
 use super::pair::Pair;
-use super::{Analysis, Judged, counted_operation};
+use super::{Judged, Results, counted_operation};
 
 /// Round, part and attempt of a measurement, and the arm.
 type Place<'a> = (u32, u32, u32, &'a str);
@@ -89,7 +89,7 @@ pub struct Time<'v> {
     pub ratio: &'v Estimate,
 }
 
-impl Analysis<'_> {
+impl Results<'_> {
     /// In a test that was measured by whole runs: the percentiles with enough operations.
     pub fn times<'v>(&self, judged: &'v Judged<'_>, index: usize) -> Vec<Time<'v>> {
         let (test, verdict) = (&self.tests[index], &judged.verdicts[index]);

@@ -23,7 +23,7 @@ mod verdict_row;
 
 use std::ops::Deref;
 
-use rqps_analysis::comparison::Analysis;
+use rqps_analysis::comparison::Results;
 use rqps_store::Run;
 
 use crate::model::Counted;
@@ -45,12 +45,12 @@ pub(crate) use together::{columns as posts_columns, metrics as metrics_together}
 pub(crate) use verdict_row::VerdictRow;
 
 /// An analysed comparison, with the words and rows that every format prints.
-pub(crate) struct Verdicts<'a>(Analysis<'a>);
+pub(crate) struct Verdicts<'a>(Results<'a>);
 
 impl<'a> Deref for Verdicts<'a> {
-    type Target = Analysis<'a>;
+    type Target = Results<'a>;
 
-    fn deref(&self) -> &Analysis<'a> {
+    fn deref(&self) -> &Results<'a> {
         &self.0
     }
 }
@@ -58,7 +58,7 @@ impl<'a> Deref for Verdicts<'a> {
 impl<'a> Verdicts<'a> {
     /// None if the run is no comparison.
     pub(crate) fn new(run: &'a Run) -> Option<Self> {
-        Analysis::new(run).map(Verdicts)
+        Results::new(run).map(Verdicts)
     }
 
     /// The units of the tests' rates, and the operations that their costs are divided by.
