@@ -139,7 +139,7 @@ fn comparisons_of_the_same_contenders_become_one() {
     assert!(is_told, "{comparison}");
 
     let refused = rqps.run(&format!("report {a} {other} --force"));
-    refused.refuses(2, &["contenders are not the same", "in one run", "rqps report --index"]);
+    refused.refuses(2, &["the contenders differ", "in one run", "rqps report --index"]);
     rqps.run(&format!("report {a} {seed}")).refuses(2, &["seed (1, 7)", "--force"]);
     let forced = rqps.run(&format!("report {a} {seed} --force")).ok();
     assert!(forced.stdout.contains("NOT COMPARABLE"), "{}", forced.stdout);

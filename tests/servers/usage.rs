@@ -34,7 +34,7 @@ fn unknown_names_are_answered_with_what_there_is() {
         ("postgres@17.6/heap", &["no engine 'heap'"]),
         ("sqlite?cache_size", &["'cache_size' has no value"]),
         ("sqlite@3.50", &["sqlite is part of rqps"]),
-        ("postgres://ann@host/db?sslmode=maybe", &["no sslmode 'maybe'", "verify-full"]),
+        ("postgres://ann@host/db?sslmode=maybe", &["unknown sslmode 'maybe'", "verify-full"]),
     ] {
         refused(&rqps, &["ibench", contender], texts);
     }
