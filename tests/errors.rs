@@ -1,28 +1,24 @@
-//! All error texts in one file, `tests/errors.txt`, so that a person can read them through. It is
-//! made from the sources: `UPDATE_EXPECT=1 cargo test --test errors`.
+//! The error texts of the sources in one file, `tests/errors.txt`, so that a person can read them
+//! through. `UPDATE_EXPECT=1 cargo test --test errors` makes it.
+
+#[path = "common/sources.rs"]
+mod sources;
 
 use std::fs;
-use std::path::{Path, PathBuf};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
+use sources::{add_files, root};
 
-fn sources(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => sources(&path, into),
-            false if path.extension().is_some_and(|it| it == "rs") => into.push(path),
-            false => {}
-        }
-    }
-}
+/// What an error text follows.
+const MARKS: [&str; 3] = ["#[error(", "bail!(", "anyhow!("];
 
-/// The texts of `#[error("…")]` in a source, in their order, each on one line.
+/// The error texts in a source, in their order, each on one line.
 fn texts(source: &str) -> Vec<String> {
-    let after = source.split("#[error(").skip(1);
-    after.filter_map(|rest| literal(rest.trim_start())).collect()
+    let mut places: Vec<usize> = MARKS
+        .iter()
+        .flat_map(|mark| source.match_indices(mark).map(|(at, mark)| at + mark.len()))
+        .collect();
+    places.sort_unstable();
+    places.into_iter().filter_map(|at| literal(source[at..].trim_start())).collect()
 }
 
 /// A string literal at the begin of a source; none where something else stands there, such as
@@ -48,9 +44,9 @@ fn literal(source: &str) -> Option<String> {
 #[test]
 fn the_file_has_all_error_texts() {
     let mut files = Vec::new();
-    sources(&root().join("src"), &mut files);
+    add_files(&root().join("src"), "rs", &mut files);
     for entry in fs::read_dir(root().join("crates")).unwrap() {
-        sources(&entry.unwrap().path().join("src"), &mut files);
+        add_files(&entry.unwrap().path().join("src"), "rs", &mut files);
     }
     files.sort();
     let mut all = String::new();

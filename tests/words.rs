@@ -1,8 +1,12 @@
 //! The words of rqps are the field's: what a user or a reader meets has none of the dialect that
 //! rqps once spoke. A word that is right in one place is named here with that place.
 
+#[path = "common/sources.rs"]
+mod sources;
+
 use std::fs;
-use std::path::{Path, PathBuf};
+
+use sources::{add_files, root};
 
 /// What is not said, and what is said in its place.
 const REPLACED: [(&str, &str); 31] = [
@@ -50,21 +54,6 @@ const KEPT: [(&str, &str); 5] = [
     ("configs.md", "the base of the search"),
 ];
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-fn files(folder: &Path, ending: &str, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && !path.ends_with("reproductions") {
-            files(&path, ending, into);
-        } else if path.extension().is_some_and(|it| it == ending) {
-            into.push(path);
-        }
-    }
-}
-
 /// What somebody reads of a line: of code its texts and its comment.
 fn prose(line: &str, is_code: bool) -> String {
     if !is_code {
@@ -107,10 +96,12 @@ fn no_word_of_the_old_dialect_is_left() {
         .into_iter()
         .map(|name| root().join(name))
         .collect();
-    files(&root().join("docs"), "md", &mut all);
-    files(&root().join("src"), "rs", &mut all);
+    add_files(&root().join("docs"), "md", &mut all);
+    // What was said then.
+    all.retain(|page| !page.starts_with(root().join("docs/reproductions")));
+    add_files(&root().join("src"), "rs", &mut all);
     for entry in fs::read_dir(root().join("crates")).unwrap() {
-        files(&entry.unwrap().path().join("src"), "rs", &mut all);
+        add_files(&entry.unwrap().path().join("src"), "rs", &mut all);
     }
     let mut found = Vec::new();
     for file in all {
