@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{Access, FlockOperation, OFlags, access, flock};
-use rustix::io::Errno;
+use rqps_system::Lock;
+use rustix::fs::{Access, OFlags, access};
 
 /// The folder for locks of the host, shared by all users.
 const LOCKS: &str = "/run/lock";
@@ -22,7 +22,7 @@ pub enum LockError {
 /// Held until dropped. The kernel releases it if the process is killed.
 #[derive(Debug)]
 pub struct SessionLock {
-    _file: File,
+    _lock: Lock,
 }
 
 impl SessionLock {
@@ -40,10 +40,9 @@ impl SessionLock {
     pub fn take(path: &Path) -> Result<SessionLock, LockError> {
         let failed = |source: io::Error| LockError::File { path: path.to_path_buf(), source };
         let file = open(path).map_err(failed)?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(SessionLock { _file: file }),
-            Err(Errno::WOULDBLOCK) => Err(LockError::Held { holder: holder(&file) }),
-            Err(error) => Err(failed(error.into())),
+        match Lock::take(file).map_err(failed)? {
+            Ok(lock) => Ok(SessionLock { _lock: lock }),
+            Err(held) => Err(LockError::Held { holder: holder(&held) }),
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Operations of the system with which other users could interfere. There is one way each to run
 //! another program ([`program`]), to work in a place of another user ([`User::act`]), to create a
 //! private folder ([`private_folder`]), to check who could replace a file ([`others_can_change`]),
-//! to take a path from a file ([`below`]) and to show text from outside ([`printable`]). Knows
+//! to take a path from a file ([`below`]), to hold a lock ([`Lock`]) and to show text from outside ([`printable`]). Knows
 //! nothing of databases.
 
 mod cancel;
+mod lock;
 mod path;
 mod private;
 pub mod program;
@@ -13,6 +14,7 @@ mod trust;
 mod user;
 
 pub use cancel::{Cancel, Cancelled};
+pub use lock::Lock;
 pub use path::{PathError, below, is_id};
 pub use private::private_folder;
 pub use text::printable;

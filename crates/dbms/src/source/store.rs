@@ -8,8 +8,8 @@ use std::thread;
 use std::time::Duration;
 
 use rqps_plan::{Dbms, Flags, Source};
-use rustix::fs::{FlockOperation, flock, syncfs};
-use rustix::io::Errno;
+use rqps_system::Lock;
+use rustix::fs::syncfs;
 use tempfile::TempDir;
 
 use super::error::{SourceError, at};
@@ -96,22 +96,22 @@ fn name(dbms: Dbms, version: &str, source: &Source) -> String {
 pub(super) struct Changing<'a> {
     home: &'a Home,
     builds: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Changing<'_> {
     /// Waits for the right, and removes unfinished folders of others.
     pub(super) fn begin<'a>(home: &'a Home, tell: &mut Tell) -> Result<Changing<'a>, SourceError> {
         let builds = home.builds()?;
-        let (path, lock) = lock_file(&builds)?;
-        loop {
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) => tell(Progress::Waiting)?,
-                Err(errno) => return Err(at(&path)(errno.into())),
+        let (path, mut file) = lock_file(&builds)?;
+        let lock = loop {
+            match Lock::take(file).map_err(at(&path))? {
+                Ok(lock) => break lock,
+                Err(held) => file = held,
             }
+            tell(Progress::Waiting)?;
             thread::sleep(Duration::from_millis(50));
-        }
+        };
         let changing = Changing { home, builds, _lock: lock };
         for folder in [&changing.builds, &home.archives()?] {
             for entry in fs::read_dir(folder).map_err(at(folder))?.flatten() {
@@ -220,14 +220,14 @@ fn lock_file(builds: &Path) -> Result<(PathBuf, File), SourceError> {
 /// lock of the store, since a change would remove unfinished folders.
 pub(crate) struct Adding {
     folder: TempDir,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Adding {
     /// None while another process changes the store, or where that is not allowed.
     pub(crate) fn begin(builds: &Path) -> Option<Adding> {
-        let (_, lock) = lock_file(builds).ok()?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
+        let (_, file) = lock_file(builds).ok()?;
+        let lock = Lock::take(file).ok()?.ok()?;
         Some(Adding { folder: unfinished(builds, 0o755).ok()?, _lock: lock })
     }
 

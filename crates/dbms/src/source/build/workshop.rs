@@ -9,9 +9,8 @@ use std::thread;
 use std::time::{Duration, SystemTime};
 
 use rqps_plan::Dbms;
-use rqps_system::{User, act_as};
-use rustix::fs::{FlockOperation, flock, statvfs};
-use rustix::io::Errno;
+use rqps_system::{Lock, User, act_as};
+use rustix::fs::statvfs;
 
 use super::error::BuildError;
 use crate::home::Home;
@@ -28,7 +27,7 @@ const NO_SOURCES: &str = ".git";
 /// The right to build a DBMS, and the place for it, which is emptied on drop.
 pub(super) struct Workshop {
     folder: PathBuf,
-    _lock: File,
+    _lock: Lock,
 }
 
 impl Workshop {
@@ -37,19 +36,17 @@ impl Workshop {
         let all = home.source()?;
         let path = all.join(format!("{dbms}.lock"));
         let mut options = File::options();
-        let lock = options.write(true).create(true).truncate(false).open(&path);
-        let lock = lock.map_err(at(&path))?;
-        loop {
-            match flock(&lock, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => break,
-                Err(Errno::WOULDBLOCK) => {
-                    let whom = format!("another rqps that is building {dbms}");
-                    tell(Progress::WaitingToBuild { whom })?;
-                }
-                Err(errno) => return Err(at(&path)(errno.into())),
+        let file = options.write(true).create(true).truncate(false).open(&path);
+        let mut file = file.map_err(at(&path))?;
+        let lock = loop {
+            match Lock::take(file).map_err(at(&path))? {
+                Ok(lock) => break lock,
+                Err(held) => file = held,
             }
+            let whom = format!("another rqps that is building {dbms}");
+            tell(Progress::WaitingToBuild { whom })?;
             thread::sleep(Duration::from_millis(50));
-        }
+        };
         let workshop = Workshop { folder: all.join(dbms.name()), _lock: lock };
         workshop.clear().map_err(at(&workshop.folder))?;
         make(&workshop.folder, 0o755)?;
