@@ -1,8 +1,8 @@
 //! Operations of the system with which other users could interfere. There is one way each to run
 //! another program ([`program`]), to work in a place of another user ([`User::act`]), to create a
 //! private folder ([`private_folder`]), to check who could replace a file ([`others_can_change`]),
-//! to take a path from a file ([`below`]), to hold a lock ([`Lock`]) and to show text from outside ([`printable`]). Knows
-//! nothing of databases.
+//! to take a path from a file ([`below`]), to hold the lock of a file ([`Lock`]) and to show text
+//! from outside ([`printable`]). Knows nothing of databases.
 
 mod cancel;
 mod lock;
