@@ -42,8 +42,10 @@ impl Template {
         let mut digest = Sha256::new();
         digest.update(EDITION.to_le_bytes());
         digest.update(uid.to_le_bytes());
+        // A store that was moved, or is reached by another path, has the same templates.
+        let root = installed.root.to_string_lossy();
         for argument in told {
-            digest.update(argument);
+            digest.update(argument.replace(&*root, ""));
             digest.update([0]);
         }
         let name: String =
