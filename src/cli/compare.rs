@@ -269,9 +269,8 @@ impl Arguments {
     }
 
     fn workload(&self, wanted: &Wanted) -> anyhow::Result<Workload> {
-        Ok(wanted.workload(&Asked {
-            names: &wanted.names,
-            version: wanted.version(),
+        let asked = Asked {
+            workload: wanted,
             rows: self.rows,
             tables: self.tables,
             writes: self.writes.as_deref(),
@@ -280,7 +279,8 @@ impl Arguments {
             secs: self.secs,
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
-        })?)
+        };
+        Ok(asked.plan()?)
     }
 }
 

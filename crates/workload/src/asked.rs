@@ -73,8 +73,7 @@ pub(crate) struct Comparable {
 
 /// The options of a comparison, for any workload.
 pub struct Asked<'a> {
-    pub names: &'a [String],
-    pub version: Option<&'a str>,
+    pub workload: &'a Wanted,
     pub rows: Count,
     pub tables: Option<u32>,
     pub writes: Option<&'a [Count]>,
@@ -88,6 +87,10 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    pub fn plan(&self) -> Result<Workload, FlagError> {
+        (self.workload.of.ask)(self)
+    }
+
     /// The default measured time of a test.
     pub const SECS: Span = Span(Duration::from_secs(2));
 }
@@ -104,10 +107,6 @@ pub struct Wanted {
 impl Wanted {
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
-    }
-
-    pub fn workload(&self, asked: &Asked<'_>) -> Result<Workload, FlagError> {
-        (self.of.ask)(asked)
     }
 
     /// All tests of these names, to be profiled.

@@ -116,12 +116,13 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
                 .to_string(),
         ));
     }
-    let profile = asked.version.map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
+    let profile =
+        asked.workload.version().map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
     let mut benchmark = InsertBenchmark::new(profile, asked.rows);
     if let Some(writes) = asked.writes {
         set_writes(&mut benchmark, writes)?;
     }
-    benchmark.only = asked.names.to_vec();
+    benchmark.only = asked.workload.names.clone();
     benchmark.clients = asked.clients;
     benchmark.query_time = asked.secs.unwrap_or(Asked::SECS);
     if benchmark.query_time.0 < SHORTEST_STEP {
