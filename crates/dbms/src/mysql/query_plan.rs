@@ -64,50 +64,45 @@ fn nodes(json: &Json) -> Vec<QueryPlan> {
 
 /// The nodes of a member of an object.
 fn named(name: &str, value: &Json) -> Vec<QueryPlan> {
-    let inputs = match name {
-        "table" => return vec![table(value)],
-        _ => nodes(value),
-    };
-    if inputs.is_empty() {
-        return Vec::new();
+    if name == "table" {
+        return vec![table(value)];
     }
-    let above =
-        |operator: &str| vec![QueryPlan { inputs: inputs.clone(), ..QueryPlan::new(operator) }];
-    match name {
-        "query_block" | "query_specifications" | "read_sorted_file" => inputs,
-        "nested_loop" if inputs.len() == 1 => inputs,
-        "nested_loop" => above("Nested Loop"),
-        "ordering_operation" => sorted(value, "order by", inputs),
-        "grouping_operation" => sorted(value, "group by", inputs),
-        "duplicates_removal" => sorted(value, "distinct", inputs),
-        "windowing" => sorted(value, "window", inputs),
+    let mut inputs = nodes(value);
+    if inputs.is_empty() {
+        return inputs;
+    }
+    let operator = match name {
+        "query_block" | "query_specifications" | "read_sorted_file" => return inputs,
+        "nested_loop" if inputs.len() == 1 => return inputs,
+        "ordering_operation" => return sorted(value, "order by", inputs),
+        "grouping_operation" => return sorted(value, "group by", inputs),
+        "duplicates_removal" => return sorted(value, "distinct", inputs),
+        "windowing" => return sorted(value, "window", inputs),
+        "block-nl-join" => return inputs.into_iter().map(|one| buffered(value, one)).collect(),
+        "nested_loop" => "Nested Loop",
         // Its columns are not read: MariaDB 10.1 and MySQL do not say them.
-        "filesort" => above("Sort"),
-        "temporary_table" => above("Temporary Table"),
-        // The name until MariaDB 11.4, and the one since.
-        "expression_cache" | "subquery_cache" => above("Subquery Cache"),
-        "union_result" => sorted(value, "union", inputs)
-            .into_iter()
-            .map(|one| QueryPlan { inputs: vec![one], ..QueryPlan::new("Union") })
-            .collect(),
-        "materialized_from_subquery" | "materialized" => above("Materialize"),
-        // One may be named after the place where the statement has it.
-        _ if name.ends_with("subqueries") => above("Subquery"),
-        _ => {
-            // Joins through a buffer have their table's node in them.
-            let (table, kind) = (value.get("table"), value.get("join_type").and_then(Json::text));
-            match (table, inputs.len()) {
-                (Some(_), 1) if name == "block-nl-join" => {
-                    let joined = inputs.into_iter().map(|input| QueryPlan {
-                        kind: kind.map(str::to_lowercase),
-                        filters: with_columns(input.filters.clone(), value, &input.keys),
-                        ..input
-                    });
-                    joined.collect()
-                }
-                _ => above(&name.replace(['_', '-'], " ")),
-            }
+        "filesort" => "Sort",
+        "temporary_table" => "Temporary Table",
+        "union_result" => {
+            inputs = sorted(value, "union", inputs);
+            "Union"
         }
+        "materialized_from_subquery" | "materialized" => "Materialize",
+        // The name until MariaDB 11.4, and the one since.
+        "expression_cache" | "subquery_cache" => "Subquery Cache",
+        // They are named after the place where the statement has them.
+        _ if name.ends_with("subqueries") => "Subquery",
+        _ => &name.replace(['_', '-'], " "),
+    };
+    vec![QueryPlan { inputs, ..QueryPlan::new(operator) }]
+}
+
+/// A table that MariaDB joins through a buffer.
+fn buffered(join: &Json, table: QueryPlan) -> QueryPlan {
+    QueryPlan {
+        kind: join.get("join_type").and_then(Json::text).map(str::to_lowercase),
+        filters: with_columns(table.filters, join, &table.keys),
+        ..table
     }
 }
 
