@@ -23,6 +23,7 @@ mod password;
 mod postgres;
 mod process;
 mod process_id;
+mod query_plan;
 mod remote;
 mod rights;
 mod server_folder;
