@@ -14,6 +14,7 @@ use rqps_workload::{Assigned, Driver, Task};
 
 use super::round::{Draw, Setting};
 use crate::contender::{allow_connections, describe, file_error, keep};
+use crate::laps::Laps;
 use crate::{Event, Lab, LabError};
 
 /// The data directories of a comparison.
@@ -119,19 +120,23 @@ fn load_one(
     }
     (lab.watch)(Event::Loading { contender: name.clone() });
     let begun = Instant::now();
+    let mut laps = Laps::begin();
     let place = Place { data: fresh.clone(), log: directory.log(&name), ..Place::default() };
     let mut server = dbms.start(lab.home, &place, lab.cancel)?;
     let start_seconds = begun.elapsed().as_secs_f64();
+    laps.lap("start");
     let record = describe(contender, dbms, &*server, start_seconds)?;
     allow_connections(&record, plan)?;
     if !arm.is_control {
         keep(directory, contender, &record)?;
     }
+    laps.lap("describe");
     // A chain begins with filling its tables, and measures that.
     if let Some(task) = setting.tasks.iter().find(|task| task.fills) {
         let target = server.target().clone();
         let driver = setting.driver(arm, &target)?;
         fill(task, &*driver, lab)?;
+        laps.lap("fill");
         if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
             let text = format!("the maintenance after the load was aborted: {left}");
             let file = note(to);
@@ -139,9 +144,12 @@ fn load_one(
             let (contender, step) = (name.clone(), task.name.clone());
             (lab.watch)(Event::Noted { contender, step, note: text });
         }
+        laps.lap("quiesce");
     }
     server.stop()?;
     fs::rename(&fresh, to).map_err(file_error("make", to))?;
+    laps.lap("stop");
+    laps.tell(&format!("{name}, load"));
     let seconds = begun.elapsed().as_secs_f64();
     (lab.watch)(Event::Loaded { contender: name, version: record.version, seconds });
     Ok(())

@@ -16,6 +16,7 @@ use super::loads::{Folders, restore};
 use super::seats;
 use super::stored_baseline::Earlier;
 use crate::confine::confine;
+use crate::laps::Laps;
 use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
@@ -173,14 +174,18 @@ impl<'a> Round<'a> {
         let setting = self.scene.setting;
         let arm = &setting.arms[place];
         let data = setting.folders.round(place);
+        let mut laps = Laps::begin();
         let load = setting.comparison.load_of(self.scene.number);
         restore(&setting.folders.loaded(place, load), &data, setting.plan.memory)?;
+        laps.lap("restore");
         let has_processes = setting.plan.contenders[arm.index].has_own_processes();
         let dosing = Dosing::of(arm.injection, has_processes, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let log = directory.log(&arm.name);
         let at = Place { data, log, environment, ..Place::default() };
         let server = setting.ready[arm.index].start(lab.home, &at, lab.cancel)?;
+        laps.lap("start");
+        laps.tell(&format!("{}, server", arm.name));
         let meter = server.meter()?;
         let note = setting.folders.note(place, load);
         let (group, _placement) = (None, None);
