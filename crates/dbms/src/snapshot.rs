@@ -35,13 +35,23 @@ pub fn copy_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
     let mut fresh = to.as_os_str().to_owned();
     fresh.push(".copy");
     let fresh = PathBuf::from(fresh);
-    for old in [fresh.as_path(), to] {
-        if old.exists() {
-            fs::remove_dir_all(old).map_err(DbmsError::file("remove", old))?;
-        }
-    }
+    remove_old(&fresh)?;
+    remove_old(to)?;
     copy_directory(from, &fresh, Blocks::Few)?;
-    fs::rename(&fresh, to).map_err(DbmsError::file("create", to))
+    move_data(&fresh, to)
+}
+
+/// Makes `from` be at `to`, whose former contents are removed. Neither may have a running server.
+pub fn move_data(from: &Path, to: &Path) -> Result<(), DbmsError> {
+    remove_old(to)?;
+    fs::rename(from, to).map_err(DbmsError::file("create", to))
+}
+
+fn remove_old(old: &Path) -> Result<(), DbmsError> {
+    match old.exists() {
+        true => fs::remove_dir_all(old).map_err(DbmsError::file("remove", old)),
+        false => Ok(()),
+    }
 }
 
 /// Waits until all writes to the filesystem of a directory are on the device.

@@ -1,6 +1,6 @@
 //! A comparison: rounds are made until every test is precise enough.
 //!
-//! A round loads the data, starts all servers on copies of them, and one set of clients drives them
+//! A round loads the data, starts all servers on them, and one set of clients drives them
 //! in turn. It is one observation: see docs/slices.md.
 
 mod arm;
@@ -13,6 +13,7 @@ mod round;
 mod runs;
 mod seats;
 mod stored_baseline;
+mod together;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -84,6 +85,8 @@ pub(crate) fn run(
         earlier: earlier.as_ref(),
         plan,
         tasks: &rqps_workload::tasks(&comparison.of)?,
+        // Of whole runs it is not known.
+        fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
     };
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
