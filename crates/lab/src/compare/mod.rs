@@ -88,6 +88,10 @@ pub(crate) fn run(
         // Of whole runs it is not known.
         fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
     };
+    if setting.is_used_once() {
+        // Each round makes directories and removes those of the round before.
+        rqps_dbms::spread_data(folders.path());
+    }
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
     }

@@ -75,7 +75,7 @@ impl Setting<'_> {
     }
 
     /// Whether only one server is ever started on a load.
-    fn is_used_once(&self) -> bool {
+    pub(super) fn is_used_once(&self) -> bool {
         self.comparison.loads.is_none() && self.fit_together
     }
 

@@ -249,8 +249,7 @@ fn loads_and_starts_end_when_the_user_stops_and_are_made_again_later() {
         [([5, 6], 3, is_load), ([7, 8], 4, is_loaded)];
     for (of_base, of_other, is_begun) in frozen {
         let mut world = World::resumable();
-        world.scripts =
-            [of_base.map(|start| (start, Frozen)).to_vec(), vec![(of_other, Frozen)]];
+        world.scripts = [of_base.map(|start| (start, Frozen)).to_vec(), vec![(of_other, Frozen)]];
         let begun = Cell::new(0);
         let stopped = world.run_until(|event| {
             begun.set(begun.get() + u32::from(is_begun(event)));
