@@ -240,27 +240,31 @@ fn a_load_that_fails_ends_the_others() {
     assert_eq!(failed.collect::<Vec<_>>(), [("round 2", why)]);
 }
 
+/// All servers freeze at these starts, which are in the second round. The user stops when the last
+/// of them was begun, and resumes the run later.
+fn frozen_and_resumed(of_base: [u32; 2], of_other: u32, is_begun: fn(&Event) -> bool) {
+    let mut world = World::resumable();
+    world.scripts = [of_base.map(|start| (start, Frozen)).to_vec(), vec![(of_other, Frozen)]];
+    let begun = Cell::new(0);
+    let stopped = world.run_until(|event| {
+        begun.set(begun.get() + u32::from(is_begun(event)));
+        begun.get() == 6
+    });
+    assert_eq!(stopped.outcome, Outcome::Interrupted);
+    assert_eq!(stopped.counted(), by(&ALL)[..2]);
+    world.scripts = [Vec::new(), Vec::new()];
+    let resumed = world.run();
+    assert_eq!((resumed.outcome, resumed.counted()), (Outcome::Complete, by(&ALL)));
+}
+
 #[test]
-fn loads_and_starts_end_when_the_user_stops_and_are_made_again_later() {
-    // In the second round all are frozen: first while they are loaded, then while they are started.
-    let is_load = |event: &Event| matches!(event, Event::Loading { .. });
-    let is_loaded = |event: &Event| matches!(event, Event::Loaded { .. });
-    let frozen: [([u32; 2], u32, fn(&Event) -> bool); 2] =
-        [([5, 6], 3, is_load), ([7, 8], 4, is_loaded)];
-    for (of_base, of_other, is_begun) in frozen {
-        let mut world = World::resumable();
-        world.scripts = [of_base.map(|start| (start, Frozen)).to_vec(), vec![(of_other, Frozen)]];
-        let begun = Cell::new(0);
-        let stopped = world.run_until(|event| {
-            begun.set(begun.get() + u32::from(is_begun(event)));
-            begun.get() == 6
-        });
-        assert_eq!(stopped.outcome, Outcome::Interrupted);
-        assert_eq!(stopped.counted(), by(&ALL)[..2]);
-        world.scripts = [Vec::new(), Vec::new()];
-        let resumed = world.run();
-        assert_eq!((resumed.outcome, resumed.counted()), (Outcome::Complete, by(&ALL)));
-    }
+fn loads_end_when_the_user_stops_and_are_made_again_later() {
+    frozen_and_resumed([5, 6], 3, |event| matches!(event, Event::Loading { .. }));
+}
+
+#[test]
+fn starts_end_when_the_user_stops_and_are_made_again_later() {
+    frozen_and_resumed([7, 8], 4, |event| matches!(event, Event::Loaded { .. }));
 }
 
 #[test]
