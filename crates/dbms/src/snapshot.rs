@@ -55,9 +55,9 @@ fn remove_old(old: &Path) -> Result<(), DbmsError> {
 }
 
 /// Asks the filesystem to keep the directories that will be made in `folder` apart. ext4 does not
-/// give the number of a removed file to a new one for minutes, and passes over all of these numbers,
-/// one by one, for each new file in their place: with thousands of files removed in each round that
-/// took longer than making the files. Filesystems that do not know the hint (chattr(1), `T`) stay
+/// give the number of a removed file to a new one for minutes, and passes over these numbers one by
+/// one for each new file in their place. With thousands of files removed in each round that took
+/// longer than making the files. Filesystems that do not know the hint (chattr(1), `T`) stay
 /// as they are.
 pub fn spread_data(folder: &Path) {
     let spread = || -> io::Result<()> {

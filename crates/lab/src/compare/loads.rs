@@ -74,8 +74,8 @@ fn beside(loaded: &Path) -> PathBuf {
     loaded.with_extension("note")
 }
 
-/// Loads the data that a round needs, for these arms, if they do not exist yet. A failure of one ends
-/// the others.
+/// Loads the data that a round needs, for these arms, if they do not exist yet. A failure of one
+/// ends the others.
 pub(crate) fn load(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -144,7 +144,7 @@ struct Load<'a> {
 }
 
 /// Its result, beside the data.
-struct Made {
+struct NewLoad {
     record: ContenderRecord,
     /// The step, and what of its maintenance was aborted.
     note: Option<(String, String)>,
@@ -152,7 +152,7 @@ struct Made {
 }
 
 impl Load<'_> {
-    fn make(&self, home: &Home, cancel: &Cancel) -> Result<Made, LabError> {
+    fn make(&self, home: &Home, cancel: &Cancel) -> Result<NewLoad, LabError> {
         let Load { plan, arm, dbms, to, .. } = self;
         // It has another name until it is complete.
         let mut fresh = to.as_os_str().to_owned();
@@ -189,11 +189,11 @@ impl Load<'_> {
         fs::rename(&fresh, to).map_err(file_error("make", to))?;
         laps.lap("stop");
         laps.tell(&format!("{}, load", arm.name));
-        Ok(Made { record, note, seconds: begun.elapsed().as_secs_f64() })
+        Ok(NewLoad { record, note, seconds: begun.elapsed().as_secs_f64() })
     }
 }
 
-impl Made {
+impl NewLoad {
     fn keep(
         self,
         lab: &mut Lab<'_>,
@@ -201,7 +201,7 @@ impl Made {
         plan: &Plan,
         arm: &Arm,
     ) -> Result<(), LabError> {
-        let Made { record, note, seconds } = self;
+        let NewLoad { record, note, seconds } = self;
         let contender = arm.name.clone();
         if !arm.is_control {
             keep(directory, &plan.contenders[arm.index], &record)?;

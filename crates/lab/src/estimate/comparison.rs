@@ -94,8 +94,8 @@ impl Machine {
         let Field { plan, comparison, arms } = field;
         let workload = &comparison.of;
         let data = |one: &Arm| self.disk(&plan.contenders[one.index], workload);
-        // The arms that are up together, with the baseline in each group. If all are, they are loaded
-        // and started side by side; and a load for one round is not copied.
+        // The arms that are up together, with the baseline in each group. If all are, they are
+        // loaded and started side by side, and a load for one round is not copied.
         let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
         let are_together = groups.len() == 1 && !comparison.uses(Method::Runs);
         let at_once = if are_together { self.cpus.clamp(1, arms.len() as u32) } else { 1 };
