@@ -91,8 +91,12 @@ impl Asked<'_> {
         (self.workload.of.ask)(self)
     }
 
-    /// The default measured time of a test.
-    pub const SECS: Span = Span(Duration::from_secs(2));
+    /// The default measured time of a test in a round of slices. With what a round costs beside it,
+    /// an interval of a given width takes about the shortest time: see docs/performance.md, "one
+    /// test".
+    pub const SECS: Span = Span(Duration::from_secs(1));
+    /// … and in a whole run, which has a server's start and stop of its own.
+    pub const SECS_OF_RUN: Span = Span(Duration::from_secs(2));
 }
 
 /// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` reads it.

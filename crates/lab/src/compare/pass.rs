@@ -15,7 +15,7 @@ use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::order::turns;
-use super::round::{Draw, Round, Running};
+use super::round::{Draw, Round, Running, driver};
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
@@ -152,7 +152,7 @@ impl Round<'_> {
         pass.arms.values_mut().for_each(|arm| arm.clients = clients);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| setting.driver(one.arm, target));
+        let drivers = drivers.map(|(one, target)| driver(setting.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
         // Threads of clients inherit the CPUs of this thread.
@@ -242,7 +242,7 @@ impl Round<'_> {
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?);
             let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
-            setting.treatment.doses.borrow_mut().extend(doses);
+            setting.treatment.record(doses);
             before.extend(alone);
             Ok((before, slices, jump, first, last))
         })();
