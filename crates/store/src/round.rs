@@ -202,8 +202,8 @@ pub struct StatementRecord {
     /// The shape of its query plan for people: nodes and indexes, outermost first, where the DBMS
     /// reports it.
     pub plan: Option<String>,
-    /// The query plan as a tree, to compare it; none where it is not known, as in runs of an earlier
-    /// rqps.
+    /// The query plan as a tree, to compare it; none where it is not known, as in runs of an
+    /// earlier rqps.
     #[serde(default)]
     pub tree: Option<QueryPlan>,
     /// Planning times, where the DBMS reports them.

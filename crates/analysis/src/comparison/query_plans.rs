@@ -7,8 +7,8 @@ use rqps_store::StatementRecord;
 /// What differs between the query plans of the statements of a baseline and a contender, in words;
 /// empty where all plans are the same, and none where that is not known.
 ///
-/// There is a pair for each round. ANALYZE samples rows, so the plan of one build may differ between
-/// two loads: only what differs in all rounds is a difference of the arms.
+/// There is a pair for each round. ANALYZE samples rows, so the plan of one build may differ
+/// between two loads: only what differs in all rounds is a difference of the arms.
 pub(super) fn changes<'a>(
     rounds: impl Iterator<Item = [&'a [StatementRecord]; 2]>,
 ) -> Option<Vec<String>> {
