@@ -11,7 +11,6 @@ mod index;
 mod json;
 mod markdown;
 mod model;
-mod selftest;
 mod text;
 
 pub use crate::csv::{
@@ -24,10 +23,6 @@ pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
 pub use rqps_stats::verdict::ESTIMATOR;
-pub use selftest::{
-    Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
-    selftest_json, selftest_text, synthetic, variants,
-};
 pub use text::{Colour, post, text};
 
 /// Whether any finished step missed its target write rate.

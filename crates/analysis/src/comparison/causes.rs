@@ -95,7 +95,7 @@ impl Pair<'_> {
                         reference_loop_moved(&passes, [self.base, self.contender], change(verdict))
                     }
                 },
-                // One in twenty controls differs at 5 %, so the level is that of an invalid test.
+                // One in twenty controls differs at 5 %, so the level is stricter.
                 control_moved: verdict.control.map(|control| control.p < CONTROL_ALPHA),
                 is_shared: method == Method::Slices,
             },
