@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use liblzma::read::XzDecoder;
-use rqps_report::ESTIMATOR;
+use rqps_report::{ESTIMATOR, Report};
 use rqps_store::{Run, merge};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -105,7 +105,7 @@ fn recorded(key: &str) -> &str {
 
 /// The numbers of a report, each with where it stands.
 fn numbers(run: &Run) -> String {
-    let result: Value = serde_json::from_str(&rqps_report::result_json(run)).unwrap();
+    let result: Value = serde_json::from_str(&rqps_report::result_json(&Report::new(run))).unwrap();
     let mut lines = BTreeSet::new();
     for contender in result["comparison"]["contenders"].as_array().into_iter().flatten() {
         let arm = contender["name"].as_str().unwrap();

@@ -315,8 +315,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         session,
         &contenders.all(),
         || arguments.plan(),
-        |run| {
-            let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(run)) else {
+        |report| {
+            let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(report)) else {
                 return Ok(());
             };
             report::write_file(path, text.as_bytes())

@@ -82,11 +82,6 @@ pub enum Gate {
     Passed,
 }
 
-/// None if the run is no comparison.
-pub fn gate(run: &Run) -> Option<Gate> {
-    Results::new(run).map(|verdicts| verdicts.gate())
-}
-
 impl<'a> Results<'a> {
     /// None if the run is no comparison.
     pub fn new(run: &'a Run) -> Option<Self> {
@@ -181,7 +176,8 @@ impl<'a> Results<'a> {
         Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }
 
-    fn gate(&self) -> Gate {
+    /// The outcome over all contenders and tests.
+    pub fn gate(&self) -> Gate {
         let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
         let fails = |label: &Label| {
             matches!(label, Label::Regression { .. } | Label::EfficiencyRegression { .. })

@@ -1,13 +1,14 @@
 //! Comparisons of the same contenders that are merged into one report with the rounds of all.
 
 use rqps_observe::Metric;
-use rqps_report::{Colour, html, otava, parquet, result_json, summary_markdown, text};
+use rqps_report::Colour;
 use rqps_store::{Run, merge};
 use serde_json::{Value, json};
 
 use crate::comparison::comparison;
 use crate::export::{is, rows};
 use crate::json::schema;
+use crate::made::{html, otava, parquet, result_json, summary_markdown, text};
 use crate::whole_runs;
 
 /// A comparison of twelve rounds, and the same as two of six.

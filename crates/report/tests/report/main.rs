@@ -12,6 +12,7 @@ mod html;
 mod index;
 mod joined;
 mod json;
+mod made;
 mod markdown;
 mod merged;
 mod microbenchmark;
