@@ -87,7 +87,7 @@ impl Template {
 mod tests {
     use std::fs::File;
 
-    use rustix::fs::{FlockOperation, flock};
+    use rqps_system::Lock;
 
     use super::*;
 
@@ -99,8 +99,7 @@ mod tests {
         fs::write(made.path().join("PG_VERSION"), "17").unwrap();
         let copied = copied.path().join("data");
 
-        let other = File::create(builds.path().join(".lock")).unwrap();
-        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let other = Lock::take(File::create(builds.path().join(".lock")).unwrap()).unwrap();
         assert_eq!(template.keep(made.path()), None);
         assert!(!template.copy_to(&copied).unwrap(), "there is none");
 

@@ -1,7 +1,7 @@
 //! Reports of a run: text, Markdown, HTML, JSON, CSV and the formats of other programs.
 //!
-//! All formats come from one [`Report`], which analyses the run, so a number is the same everywhere.
-//! Nothing here measures, reads a file or can fail.
+//! All formats come from one [`Report`], which analyses the run, so a number is the same
+//! everywhere. Nothing here measures, reads a file or can fail.
 
 mod comparison;
 mod csv;
