@@ -3,6 +3,7 @@
 //! [`prepare`] turns a contender into a [`Dbms`], whose build is available and whose settings are
 //! known to exist. [`Dbms::start`] returns a [`Server`], which is stopped on drop.
 
+mod code;
 mod config;
 mod control;
 mod descriptor;
@@ -40,6 +41,7 @@ use rqps_plan::{Build, Contender, Dbms as Name, Flags};
 use rqps_system::Cancel;
 use rqps_wire::Target;
 
+pub use code::read_code_again;
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use descriptor::{Descriptor, Footprint, descriptor};
 pub use dialect::{Dialect, Forced, Indexes, Partitions, Sql, Transactions};

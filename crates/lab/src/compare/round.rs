@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{Dbms, EngineMeter, Home, Place, Server};
+use rqps_dbms::{Dbms, EngineMeter, Home, Installed, Place, Server};
 use rqps_load::Cancel;
 use rqps_observe::{Group, Placement, pin_tree};
 use rqps_plan::{Comparison, Plan};
@@ -66,6 +66,11 @@ impl Setting<'_> {
     pub(crate) fn measured(&self) -> impl Iterator<Item = usize> {
         let is_measured = |place: &usize| self.earlier.is_none() || self.arms[*place].index > 0;
         (0..self.arms.len()).filter(is_measured)
+    }
+
+    /// The builds of these arms, as far as they are rqps's to start.
+    pub(crate) fn builds(&self, members: &[usize]) -> impl Iterator<Item = &Installed> {
+        members.iter().filter_map(|place| self.ready[self.arms[*place].index].build())
     }
 
     /// Whether data for a round of these arms exist.
@@ -162,6 +167,7 @@ impl<'a> Round<'a> {
             Slot { scene, cpus: &cpus, slot, place, log, is_kept }
         });
         let (home, cancel) = (lab.home, lab.cancel);
+        rqps_dbms::read_code_again(setting.builds(scene.members))?;
         let started = together(slots, |slot| (slot.place, slot.settle_in(home, cancel)));
         let (running, absent) = (Vec::new(), BTreeMap::new());
         let mut round = Round { scene, running, absent, cpus };

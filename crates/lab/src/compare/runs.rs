@@ -261,6 +261,7 @@ impl Turn<'_> {
         // Neither the run nor the reference loop must wait for gigabytes that are still written
         // back. The reference loop times the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;
+        rqps_dbms::read_code_again(setting.builds(&[self.place]))?;
         let before = loops.settle(REST);
         let log = directory.log(&arm.name);
         let at = Place { data, log, ..Place::default() };

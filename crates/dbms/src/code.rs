@@ -1,0 +1,114 @@
+//! The code of a build in the page cache. Which pages of memory hold it, and in how large pieces,
+//! depends on how it came there, and changes how fast it runs: a copy of a build was 1 % slower
+//! than the original for as long as both stayed cached.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rqps_system::act_as;
+use rustix::fs::{Advice, fadvise};
+
+use crate::error::DbmsError;
+use crate::source::Installed;
+use crate::theirs;
+
+/// The folders of a build with the server's libraries.
+const LIBRARIES: [&str; 2] = ["lib", "lib64"];
+/// Has the libraries of everything that is installed.
+const SYSTEM: &str = "/usr";
+
+/// Removes the programs and libraries of builds from the page cache, and reads them again in the
+/// order of their paths. Those that a running server uses, and those that cannot be read, stay as
+/// they are.
+pub fn read_code_again<'a>(
+    builds: impl IntoIterator<Item = &'a Installed>,
+) -> Result<(), DbmsError> {
+    let mut files = BTreeSet::new();
+    for build in builds {
+        let server = build.server()?;
+        let server = server.canonicalize().map_err(DbmsError::file("find", &server))?;
+        let base = build.base()?;
+        if base != Path::new(SYSTEM) {
+            for folder in LIBRARIES.map(|name| base.join(name)) {
+                collect(&folder, &mut files).map_err(DbmsError::file("read", &folder))?;
+            }
+        }
+        files.insert(server);
+    }
+    for file in files {
+        // Other users may own the folder, and put something else there.
+        let owner = theirs::owner(&file);
+        let read = owner.and_then(|owner| act_as(owner, || read_again(&file))?);
+        if let Err(error) = read {
+            tracing::debug!("{}: not read again: {error}", file.display());
+        }
+    }
+    Ok(())
+}
+
+/// Adds the libraries below a folder. Links lead to files that are found by their own names.
+fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries?,
+    };
+    for entry in entries {
+        let entry = entry?;
+        let kind = entry.file_type()?;
+        let is_library = || entry.file_name().to_string_lossy().contains(".so");
+        if kind.is_dir() {
+            collect(&entry.path(), files)?;
+        } else if kind.is_file() && is_library() {
+            files.insert(entry.path());
+        }
+    }
+    Ok(())
+}
+
+fn read_again(path: &Path) -> io::Result<()> {
+    let mut file: File = theirs::open(path)?;
+    // Pages that are not on the device yet would stay.
+    file.sync_data()?;
+    fadvise(&file, 0, None, Advice::DontNeed)?;
+    io::copy(&mut file, &mut io::sink()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn libraries_are_found_wherever_they_are_and_each_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let plugins = folder.path().join("plugin");
+        fs::create_dir(&plugins).unwrap();
+        fs::write(folder.path().join("libicu.so.72.1"), "").unwrap();
+        fs::write(folder.path().join("notes.txt"), "").unwrap();
+        fs::write(plugins.join("ha_rocksdb.so"), "").unwrap();
+        symlink("libicu.so.72.1", folder.path().join("libicu.so.72")).unwrap();
+        symlink(folder.path(), plugins.join("loop.so")).unwrap();
+        let mut files = BTreeSet::new();
+        collect(folder.path(), &mut files).unwrap();
+        collect(&folder.path().join("lib64"), &mut files).unwrap();
+        let expected = [folder.path().join("libicu.so.72.1"), plugins.join("ha_rocksdb.so")];
+        assert_eq!(Vec::from_iter(files), expected);
+    }
+
+    #[test]
+    fn what_was_cached_is_read_from_the_device() {
+        // Not in /tmp, which may be in memory.
+        let folder = tempfile::tempdir_in("/var/tmp").unwrap();
+        let file = folder.path().join("libx.so");
+        fs::write(&file, vec![1; 8 << 20]).unwrap();
+        let read = || procfs::process::Process::myself().unwrap().io().unwrap().read_bytes;
+        read_again(&file).unwrap();
+        let before = read();
+        fs::read(&file).unwrap();
+        read_again(&file).unwrap();
+        assert!(read() - before >= 8 << 20, "{}", read() - before);
+    }
+}
