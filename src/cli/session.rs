@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Id};
-use rqps_analysis::comparison::{Gate, gate, interim};
+use rqps_analysis::comparison::{FailOn, Gate, gate, interim};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_observe::KernelCost;
@@ -87,7 +87,10 @@ pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
     let session = SessionOptions::augment_args(Command::new(""));
     let of_session: Vec<Id> = session.get_arguments().map(|arg| arg.get_id().clone()).collect();
     verb.get_arguments()
-        .filter(move |arg| !of_session.contains(arg.get_id()) && arg.get_id() != "junit")
+        .filter(move |arg| {
+            !of_session.contains(arg.get_id())
+                && !["junit", "fail_on"].contains(&arg.get_id().as_str())
+        })
         .filter(|arg| !arg.is_global_set())
 }
 
@@ -241,7 +244,7 @@ impl Setup {
         let run = directory.run()?;
         let exit = match outcome {
             Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-            Outcome::Complete => match gate(&run) {
+            Outcome::Complete => match gate(&run, FailOn::Regression) {
                 Some(Gate::Regression) => Exit::Regression,
                 Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,
@@ -249,7 +252,7 @@ impl Setup {
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
-        let reported = match run.rounds.is_empty() {
+        let reported = match run.rounds.is_empty() && run.counts.is_empty() {
             false => {
                 let files = report::write(directory, &run)?;
                 Some((run, files))

@@ -25,6 +25,7 @@ mod process;
 mod process_id;
 mod remote;
 mod rights;
+mod server_files;
 mod server_folder;
 mod snapshot;
 pub mod source;
@@ -53,6 +54,7 @@ pub use meter::EngineMeter;
 pub use password::new_password;
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
+pub use server_files::outputs;
 pub use snapshot::{copy_data, forget_data, settle_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
@@ -72,13 +74,15 @@ pub struct Place {
     pub detached: bool,
     /// Variables for the server, beside those that are always set. For measuring rqps itself.
     pub environment: Vec<(&'static str, OsString)>,
+    /// The words before the server's command, for a program that runs the server.
+    pub under: Vec<OsString>,
     /// Makes the server also listen on loopback, for a user `rqps` with this password. Without it,
     /// the server has a Unix socket only, which only rqps's user and the server's can reach.
     pub password: Option<String>,
 }
 
 /// A contender that is ready to be started.
-pub trait Dbms {
+pub trait Dbms: Sync {
     /// The build that will run; none for a DBMS in rqps and for a remote server.
     fn build(&self) -> Option<&Installed>;
 

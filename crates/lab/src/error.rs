@@ -60,6 +60,8 @@ pub enum LabError {
     /// The error of a step, with the related lines of the server's log.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },
+    #[error("its instructions could not be read: {0}")]
+    Uncounted(String),
     #[error("interrupted")]
     Interrupted,
 }

@@ -1,6 +1,7 @@
 //! The cost of work: counters of the operating system, read at the edges of a window and once a
 //! second, and control of the machine meanwhile (groups, CPUs, locks). Knows nothing of workloads.
 
+mod callgrind;
 mod cgroup;
 #[cfg(test)]
 mod child;
@@ -23,6 +24,9 @@ mod profile;
 mod reference_loop;
 mod symbol;
 
+pub use callgrind::{
+    COUNTS, Callgrind, CallgrindError, CountedFunction, counted_process, read_counts,
+};
 pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};

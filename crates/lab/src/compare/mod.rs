@@ -4,6 +4,7 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod arm;
+mod instructions;
 mod loads;
 mod order;
 mod parts;
@@ -87,10 +88,17 @@ pub(crate) fn run(
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
     }
-    let mut outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
+    let mut outcome = match comparison.only_instructions() {
+        Some(_) => Outcome::Complete,
+        None => rounds(lab, directory, plan, &setting, &parts, began)?,
+    };
     if outcome == Outcome::Complete {
         let made = profile::make(lab, directory, plan, &setting, &parts);
         outcome = ended(lab, "profiles", made)?;
+    }
+    if outcome == Outcome::Complete {
+        let made = instructions::make(lab, directory, plan, &setting);
+        outcome = ended(lab, "instructions", made)?;
     }
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();

@@ -1,7 +1,7 @@
 //! A DBMS that fails when a test wants it to: SQLite with a script, so that a comparison takes
 //! milliseconds and fails in the same way each time.
 
-use std::cell::Cell;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use rqps_dbms::{Dbms, DbmsError, Home, Installed, Place, Server, prepare};
 use rqps_load::Cancel;
@@ -23,7 +23,7 @@ pub(crate) struct Fake {
     inner: Box<dyn Dbms>,
     /// Its starts so far. In each round a contender is started to be loaded, and then to be
     /// measured.
-    starts: Cell<u32>,
+    starts: AtomicU32,
     /// What happens at which start, counted from 1.
     script: Vec<(u32, Fault)>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Fake {
 impl Fake {
     pub(crate) fn new(home: &Home, contender: &Contender, script: &[(u32, Fault)]) -> Fake {
         let inner = prepare(home, contender, &mut |_| Ok(()), &Cancel::default()).unwrap();
-        Fake { inner, starts: Cell::new(0), script: script.to_vec() }
+        Fake { inner, starts: AtomicU32::new(0), script: script.to_vec() }
     }
 }
 
@@ -50,8 +50,8 @@ impl Dbms for Fake {
         place: &Place,
         cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
-        self.starts.set(self.starts.get() + 1);
-        let fault = self.script.iter().find(|(start, _)| *start == self.starts.get());
+        let number = self.starts.fetch_add(1, Ordering::Relaxed) + 1;
+        let fault = self.script.iter().find(|(start, _)| *start == number);
         let sql = match fault.map(|(_, fault)| fault) {
             Some(Fault::Absent) => {
                 let reason = "the script says so".to_string();

@@ -120,6 +120,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: records,
         rounds,
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }
