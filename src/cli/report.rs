@@ -9,7 +9,7 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use rqps_report::{Colour, File};
+use rqps_report::{Colour, File, Report};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
 
@@ -99,20 +99,20 @@ impl Format {
         }
     }
 
-    fn make(self, run: &Run) -> anyhow::Result<Made> {
+    fn make(self, report: &Report<'_>) -> anyhow::Result<Made> {
         Ok(Made::Text(match self {
-            Format::Text => rqps_report::post(run, colour()),
-            Format::Markdown => rqps_report::summary_markdown(run),
-            Format::Json => rqps_report::result_json(run),
-            Format::Csv => rqps_report::csv(run),
-            Format::SecondsCsv => rqps_report::seconds_csv(run),
-            Format::Html => rqps_report::html(run),
-            Format::Otava => rqps_report::otava(run),
-            Format::Sysbench => rqps_report::sysbench(run),
-            Format::Junit => rqps_report::junit(run)
+            Format::Text => rqps_report::post(report, colour()),
+            Format::Markdown => rqps_report::summary_markdown(report),
+            Format::Json => rqps_report::result_json(report),
+            Format::Csv => rqps_report::csv(report),
+            Format::SecondsCsv => rqps_report::seconds_csv(report),
+            Format::Html => rqps_report::html(report),
+            Format::Otava => rqps_report::otava(report),
+            Format::Sysbench => rqps_report::sysbench(report),
+            Format::Junit => rqps_report::junit(report)
                 .context("this format needs verdicts, and the run is not a comparison")?,
-            Format::Hdr => return Ok(Made::Files(rqps_report::hdr(run))),
-            Format::Parquet => return Ok(Made::Files(rqps_report::parquet(run))),
+            Format::Hdr => return Ok(Made::Files(rqps_report::hdr(report))),
+            Format::Parquet => return Ok(Made::Files(rqps_report::parquet(report))),
         }))
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn remake(path: &Path) -> anyhow::Result<()> {
     let directory = RunDirectory::resume(path)?;
     let run = directory.run()?;
-    let (files, text) = write_and_tell(directory.path(), &run)?;
+    let (files, text) = write_and_tell(directory.path(), &Report::new(&run))?;
     output::print_styled(&text)?;
     files.iter().for_each(|file| told(file));
     Ok(())
@@ -142,10 +142,11 @@ fn remake(path: &Path) -> anyhow::Result<()> {
 /// Prints the tables of one run or merged runs, and writes all files if --out is given.
 fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
     let run = open(arguments, arguments.out.is_some())?;
-    let Some(out) = &arguments.out else { return print_result(&run, false) };
-    refuse_theirs(out, "result.json", files(&run).iter().map(|(name, _)| *name))?;
+    let report = Report::new(&run);
+    let Some(out) = &arguments.out else { return print_result(&report, false) };
+    refuse_theirs(out, "result.json", files(&report).iter().map(|(name, _)| *name))?;
     fs::create_dir_all(out).with_context(|| format!("cannot create '{}'", out.display()))?;
-    let (files, text) = write_and_tell(out, &run)?;
+    let (files, text) = write_and_tell(out, &report)?;
     files.iter().for_each(|file| told(file));
     output::print_styled(&text)
 }
@@ -163,7 +164,7 @@ fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
         (None, [run], Some(directory)) => Some(rqps_system::below(run, Path::new(directory))?),
         _ => None,
     };
-    match (format.make(&run)?, out) {
+    match (format.make(&Report::new(&run))?, out) {
         (Made::Text(text), None) => match format {
             Format::Json => output::print_json(&text),
             Format::Text => output::print_styled(&text),
@@ -202,30 +203,30 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
 type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
 
 /// The reports of a run directory, each of which is made when it is written: they can be large.
-fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
-    type Text = fn(&Run) -> String;
+fn files<'r>(report: &'r Report<'_>) -> Vec<(&'static str, Make<'r>)> {
+    type Text = fn(&Report<'_>) -> String;
     // A comparison has rounds and no steps.
-    let is_comparison = run.plan.comparison().is_some();
+    let is_comparison = report.is_comparison();
     let mut texts: Vec<(&str, Text)> =
         vec![("summary.md", rqps_report::summary_markdown), ("report.html", rqps_report::html)];
     if is_comparison {
         texts.push(("verdicts.csv", rqps_report::verdicts_csv));
         texts.push(("rounds.csv", rqps_report::csv));
     }
-    if rqps_report::has_metrics(run) {
+    if rqps_report::has_metrics(report) {
         texts.push(("metrics.csv", rqps_report::metrics_csv));
     }
     let mut files: Vec<(&'static str, Make<'_>)> =
-        vec![("result.json", Box::new(|out| rqps_report::write_result_json(run, out)))];
+        vec![("result.json", Box::new(|out| rqps_report::write_result_json(report, out)))];
     if !is_comparison {
-        let seconds: Make<'_> = Box::new(|out| rqps_report::write_seconds_csv(run, out));
+        let seconds: Make<'_> = Box::new(|out| rqps_report::write_seconds_csv(report, out));
         files.push(("seconds.csv", seconds));
     }
     for (name, make) in texts {
-        let text: Make<'_> = Box::new(move |out| out.write_all(make(run).as_bytes()));
+        let text: Make<'_> = Box::new(move |out| out.write_all(make(report).as_bytes()));
         files.push((name, text));
     }
-    for (name, made) in rqps_report::suite_files(run) {
+    for (name, made) in rqps_report::suite_files(report) {
         let text: Make<'_> = Box::new(move |out| out.write_all(made.as_bytes()));
         files.push((name, text));
     }
@@ -233,15 +234,15 @@ fn files(run: &Run) -> Vec<(&'static str, Make<'_>)> {
 }
 
 /// Writes all reports of a run into its directory.
-pub(super) fn write(directory: &RunDirectory, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
-    write_all(directory.path(), run)
+pub(super) fn write(directory: &RunDirectory, report: &Report<'_>) -> anyhow::Result<Vec<PathBuf>> {
+    write_all(directory.path(), report)
 }
 
 /// Writes all reports of a run in parallel: while one is written to disk, others are made.
-fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
+fn write_all(out: &Path, report: &Report<'_>) -> anyhow::Result<Vec<PathBuf>> {
     let written = thread::scope(|scope| {
         let mut threads = Vec::new();
-        for (name, make) in files(run) {
+        for (name, make) in files(report) {
             let path = out.join(name);
             threads.push(scope.spawn(move || {
                 rqps_store::write_whole(&path, make)?;
@@ -256,10 +257,10 @@ fn write_all(out: &Path, run: &Run) -> anyhow::Result<Vec<PathBuf>> {
 }
 
 /// Writes all reports of a run, and makes the text for stdout in parallel.
-fn write_and_tell(out: &Path, run: &Run) -> anyhow::Result<(Vec<PathBuf>, String)> {
+fn write_and_tell(out: &Path, report: &Report<'_>) -> anyhow::Result<(Vec<PathBuf>, String)> {
     thread::scope(|scope| {
-        let text = scope.spawn(|| rqps_report::text(run, colour()));
-        let files = write_all(out, run)?;
+        let text = scope.spawn(|| rqps_report::text(report, colour()));
+        let files = write_all(out, report)?;
         Ok((files, text.join().unwrap_or_else(|panic| resume_unwind(panic))))
     })
 }
@@ -310,10 +311,10 @@ fn told(path: &Path) {
 }
 
 /// Writes a run's result to stdout.
-pub(super) fn print_result(run: &Run, json: bool) -> anyhow::Result<()> {
+pub(super) fn print_result(report: &Report<'_>, json: bool) -> anyhow::Result<()> {
     match json {
-        true => output::print_json(&rqps_report::result_json(run)),
-        false => output::print_styled(&rqps_report::text(run, colour())),
+        true => output::print_json(&rqps_report::result_json(report)),
+        false => output::print_styled(&rqps_report::text(report, colour())),
     }
 }
 

@@ -188,15 +188,14 @@ fn measure(
         true => RunDirectory::resume(&path)?,
         false => setup.create(&path, item.plan.clone())?,
     };
-    let measured = setup.measure(&mut directory, ready, session, shown)?;
-    if let Some((run, _)) = &measured.reported
-        && !session.json
-    {
-        output::print(&format!("== {} ==\n", item.title))?;
-        report::print_result(run, false)?;
-        output::print("\n")?;
-    }
-    Ok(measured.exit)
+    setup.measure(&mut directory, ready, session, shown, |report, _| {
+        if !session.json {
+            output::print(&format!("== {} ==\n", item.title))?;
+            report::print_result(report, false)?;
+            output::print("\n")?;
+        }
+        Ok(())
+    })
 }
 
 /// Prints the outcomes, and how to resume.

@@ -10,12 +10,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Id};
-use rqps_analysis::comparison::{FailOn, Gate, gate, interim};
+use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_observe::KernelCost;
 use rqps_plan::{Cache, Contender, Memory, Plan};
-use rqps_store::{KernelRecord, Manifest, Run, RunDirectory, StoreError};
+use rqps_report::Report;
+use rqps_store::{KernelRecord, Manifest, RunDirectory, StoreError};
 use rqps_system::Cancel;
 
 use super::exit::Exit;
@@ -139,13 +140,6 @@ pub(crate) struct Setup {
     pub(crate) cancel: Cancel,
 }
 
-/// The outcome of a run.
-pub(crate) struct Measured {
-    pub(crate) exit: Exit,
-    /// The stored run, if anything was measured, and the reports that were written.
-    pub(crate) reported: Option<(Run, Vec<PathBuf>)>,
-}
-
 impl Setup {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let cancel = super::cancel::listen().context("cannot catch signals")?;
@@ -224,14 +218,16 @@ impl Setup {
         })
     }
 
-    /// Measures what the run lacks, and writes its reports.
+    /// Measures what the run lacks, and writes its reports. If anything was measured, `then` is
+    /// called with the report, and with the files that were written.
     pub(crate) fn measure(
         &self,
         directory: &mut RunDirectory,
         ready: &[Box<dyn Dbms>],
         session: &SessionOptions,
         (progress, workload): (&mut Progress, usize),
-    ) -> anyhow::Result<Measured> {
+        then: impl FnOnce(&Report<'_>, &[PathBuf]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Exit> {
         output::note(&format!("results go to {}", directory.path().display()));
         progress.begin(workload);
         let mut watch = |event| progress.event(&event);
@@ -242,9 +238,10 @@ impl Setup {
         let outcome =
             outcome.with_context(|| format!("the run in '{}'", directory.path().display()))?;
         let run = directory.run()?;
+        let report = Report::new(&run);
         let exit = match outcome {
-            Outcome::Complete if session.strict && rqps_report::sla_missed(&run) => Exit::SlaMissed,
-            Outcome::Complete => match gate(&run, FailOn::Regression) {
+            Outcome::Complete if session.strict && report.is_sla_missed() => Exit::SlaMissed,
+            Outcome::Complete => match report.gate(FailOn::Regression) {
                 Some(Gate::Regression) => Exit::Regression,
                 Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,
@@ -252,14 +249,11 @@ impl Setup {
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
-        let reported = match run.rounds.is_empty() && run.counts.is_empty() {
-            false => {
-                let files = report::write(directory, &run)?;
-                Some((run, files))
-            }
-            true => None,
-        };
-        Ok(Measured { exit, reported })
+        if !(run.rounds.is_empty() && run.counts.is_empty()) {
+            let files = report::write(directory, &report)?;
+            then(&report, &files)?;
+        }
+        Ok(exit)
     }
 }
 
@@ -270,13 +264,13 @@ fn number() -> usize {
 }
 
 /// Runs a verb. `plan` makes the plan from the flags; contenders may be omitted if a run is
-/// resumed. `and` is called with the stored run.
+/// resumed. `and` is called with the report.
 pub(crate) fn run(
     verb: &str,
     session: &Session,
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
-    and: impl FnOnce(&Run) -> anyhow::Result<()>,
+    and: impl FnOnce(&Report<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
     let setup = Setup::new()?;
     let session = &session.session;
@@ -301,16 +295,17 @@ pub(crate) fn run(
         }
     };
     let mut progress = Progress::new([(String::new(), &directory.plan)])?;
-    let Measured { exit, reported } =
-        setup.measure(&mut directory, &ready, session, (&mut progress, 0))?;
-    if let Some((run, files)) = &reported {
-        report::print_result(run, session.json)?;
+    let mut is_reported = false;
+    let told = |report: &Report<'_>, files: &[PathBuf]| {
+        is_reported = true;
+        report::print_result(report, session.json)?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
-        and(run)?;
-        if matches!(exit, Exit::Failed | Exit::Interrupted) {
-            let out = directory.path().display();
-            output::note(&format!("to resume: rqps {verb} --resume --out {out}"));
-        }
+        and(report)
+    };
+    let exit = setup.measure(&mut directory, &ready, session, (&mut progress, 0), told)?;
+    if is_reported && matches!(exit, Exit::Failed | Exit::Interrupted) {
+        let out = directory.path().display();
+        output::note(&format!("to resume: rqps {verb} --resume --out {out}"));
     }
     Ok(exit)
 }

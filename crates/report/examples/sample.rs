@@ -1,5 +1,5 @@
-//! Writes every format of some made-up runs into a directory, to be looked at while the page is
-//! worked on: `cargo run -p rqps-report --example sample -- DIR`.
+//! Writes every format of made-up and stored runs into a directory, to be looked at while the
+//! reports are worked on: `cargo run -p rqps-report --example sample -- DIR [RUN…]`.
 
 #[path = "../tests/report/sample.rs"]
 mod sample;
@@ -9,23 +9,26 @@ mod suite;
 use std::path::Path;
 use std::{env, fs, io};
 
-use rqps_report::{Colour, csv, html, result_json, seconds_csv, summary_markdown, text};
-use rqps_store::Run;
+use rqps_report::{Colour, File, Report};
+use rqps_store::{Run, Status};
 
 fn main() -> io::Result<()> {
-    let directory = env::args().nth(1).unwrap_or_else(|| "sample".to_string());
+    let mut arguments = env::args().skip(1);
+    let directory = arguments.next().unwrap_or_else(|| "sample".to_string());
     let directory = Path::new(&directory);
-    fs::create_dir_all(directory)?;
+    for (name, run) in made_up() {
+        write(directory, name, &run)?;
+    }
+    for path in arguments {
+        let run = Run::open(Path::new(&path)).map_err(io::Error::other)?;
+        let name = Path::new(&path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        write(directory, &name, &run)?;
+    }
+    Ok(())
+}
 
+fn made_up() -> [(&'static str, Run); 15] {
     let three = ["postgres@17.6", "postgres@18.0", "postgres@18.0:x10d?work_mem=16MB"];
-    let usual = sample::run(&three, 60);
-    fs::write(directory.join("usual.txt"), text(&usual, Colour::Never))?;
-    fs::write(directory.join("usual.ansi"), text(&usual, Colour::Always))?;
-    fs::write(directory.join("usual.md"), summary_markdown(&usual))?;
-    fs::write(directory.join("usual.json"), result_json(&usual))?;
-    fs::write(directory.join("usual.csv"), csv(&usual))?;
-    fs::write(directory.join("usual-seconds.csv"), seconds_csv(&usual))?;
-
     let mut trouble = sample::run(&three, 60);
     sample::trouble(&mut trouble);
     let mut silent = sample::run(&["sqlite", "postgres@17.6"], 5);
@@ -35,7 +38,12 @@ fn main() -> io::Result<()> {
     let many: Vec<&str> = fifty.iter().map(String::as_str).collect();
     let mut vacuumed = suite::run(&three, &[1]);
     suite::vacuum_each_write(&mut vacuumed);
-    let runs: [(&str, Run); 14] = [
+    // Only the first step of one contender was reached.
+    let mut begun = sample::run(&["postgres@17.6", "postgres@18.0"], 3);
+    sample::step(&mut begun, "postgres@17.6", "l.i0").status = Status::Running;
+    begun.rounds.truncate(1);
+    [
+        ("usual", sample::run(&three, 60)),
         ("micro", suite::run(&three, &[1])),
         ("micro-vacuumed", vacuumed),
         ("scaleup", suite::run(&three, &[1, 2, 4, 8, 16])),
@@ -44,25 +52,45 @@ fn main() -> io::Result<()> {
         ("released", suite::released()),
         ("crowd", suite::crowd(&fifty, 8, 6, 40)),
         ("profiled", suite::profiled()),
-        ("usual", usual),
         ("trouble", trouble),
         ("silent", silent),
         ("single", sample::run(&["sqlite"], 1)),
         ("hostile", sample::run(&[hostile, "postgres@17.6"], 12)),
         ("many", sample::run(&many, 20)),
-    ];
-    for (name, run) in &runs {
-        fs::write(directory.join(format!("{name}.html")), html(run))?;
-        fs::write(directory.join(format!("{name}.txt")), text(run, Colour::Never))?;
-        fs::write(directory.join(format!("{name}.md")), summary_markdown(run))?;
-    }
-    step_by_hand(directory)
+        ("begun", begun),
+    ]
 }
 
-/// A run of which only the first step of one contender was reached.
-fn step_by_hand(directory: &Path) -> io::Result<()> {
-    let mut begun = sample::run(&["postgres@17.6", "postgres@18.0"], 3);
-    sample::step(&mut begun, "postgres@17.6", "l.i0").status = rqps_store::Status::Running;
-    begun.rounds.truncate(1);
-    fs::write(directory.join("begun.html"), html(&begun))
+/// Every format, in a folder with the name of the run.
+fn write(directory: &Path, name: &str, run: &Run) -> io::Result<()> {
+    let directory = directory.join(name);
+    fs::create_dir_all(&directory)?;
+    let report = &Report::new(run);
+    let texts = [
+        ("report.txt", rqps_report::text(report, Colour::Never)),
+        ("report.ansi", rqps_report::text(report, Colour::Always)),
+        ("post.txt", rqps_report::post(report, Colour::Never)),
+        ("summary.md", rqps_report::summary_markdown(report)),
+        ("report.html", rqps_report::html(report)),
+        ("result.json", rqps_report::result_json(report)),
+        ("table.csv", rqps_report::csv(report)),
+        ("verdicts.csv", rqps_report::verdicts_csv(report)),
+        ("metrics.csv", rqps_report::metrics_csv(report)),
+        ("seconds.csv", rqps_report::seconds_csv(report)),
+        ("junit.xml", rqps_report::junit(report).unwrap_or_default()),
+        ("otava.csv", rqps_report::otava(report)),
+        ("sysbench.txt", rqps_report::sysbench(report)),
+    ];
+    for (name, text) in texts {
+        fs::write(directory.join(name), text)?;
+    }
+    for (name, text) in rqps_report::suite_files(report) {
+        fs::write(directory.join(name), text)?;
+    }
+    for File { name, contents } in
+        rqps_report::hdr(report).into_iter().chain(rqps_report::parquet(report))
+    {
+        fs::write(directory.join(name.replace('/', "_")), contents)?;
+    }
+    Ok(())
 }

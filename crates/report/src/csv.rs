@@ -9,34 +9,26 @@ use ::csv::Writer;
 use rqps_observe::Metric;
 use rqps_plan::Method;
 use rqps_stats::{Column, METRICS};
-use rqps_store::{Operation, Run};
+use rqps_store::Operation;
 
-use crate::comparison::{VerdictRow, Verdicts, posts_columns};
+use crate::Report;
+use crate::comparison::{VerdictRow, posts_columns};
 use crate::model::{Measured, Model, by_column, seconds};
 use rounds::rounds;
 pub use suite::suite_files;
 
 /// The table of a run: all measures of all rounds of a comparison, otherwise the metrics of all
 /// finished steps with the posts' column names.
-pub fn csv(run: &Run) -> String {
-    csv_of(run, Verdicts::new(run).as_ref())
-}
-
-/// The same with known verdicts.
-pub(crate) fn csv_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
-    match verdicts {
-        Some(verdicts) => rounds(&verdicts.matrix(run)),
-        None => metrics_of(run, None),
+pub fn csv(report: &Report<'_>) -> String {
+    match &report.verdicts {
+        Some(verdicts) => rounds(&verdicts.matrix()),
+        None => metrics_csv(report),
     }
 }
 
 /// A row for each verdict of a comparison; empty for other runs.
-pub fn verdicts_csv(run: &Run) -> String {
-    Verdicts::new(run).map_or(String::new(), |verdicts| verdicts_of(&verdicts))
-}
-
-/// The same with known verdicts.
-pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
+pub fn verdicts_csv(report: &Report<'_>) -> String {
+    let Some(verdicts) = &report.verdicts else { return String::new() };
     let table = |rows: &[VerdictRow<'_>]| {
         let mut table = Rows::new();
         for row in rows {
@@ -54,21 +46,17 @@ pub(crate) fn verdicts_of(verdicts: &Verdicts<'_>) -> String {
 }
 
 /// Whether [`metrics_csv`] has rows: all runs do except comparisons by slices only.
-pub fn has_metrics(run: &Run) -> bool {
-    run.plan.comparison().is_none_or(|comparison| comparison.uses(Method::Runs))
+pub fn has_metrics(report: &Report<'_>) -> bool {
+    report.run.plan.comparison().is_none_or(|comparison| comparison.uses(Method::Runs))
 }
 
 /// A row for each finished step of a contender, with the posts' column names. A comparison has one
 /// for each test by whole runs, pooled over rounds.
-pub fn metrics_csv(run: &Run) -> String {
-    metrics_of(run, Verdicts::new(run).as_ref())
-}
-
-/// The same with known verdicts.
-pub(crate) fn metrics_of(run: &Run, verdicts: Option<&Verdicts<'_>>) -> String {
-    let Some(verdicts) = verdicts else { return by_posts_column(&Model::new(run), &[&METRICS]) };
-    let together = verdicts.together();
-    let model = verdicts.model(run, &together);
+pub fn metrics_csv(report: &Report<'_>) -> String {
+    let Some(verdicts) = &report.verdicts else {
+        return by_posts_column(&report.model, &[&METRICS]);
+    };
+    let model = verdicts.together();
     // All tests belong to one benchmark.
     let columns = model.steps.first().map_or(&[][..], |step| posts_columns(step.counts));
     by_posts_column(&model, columns)
@@ -92,15 +80,15 @@ fn by_posts_column(model: &Model, columns: &[&[Column]]) -> String {
 /// Every recorded second of every step, unfinished steps included: the work of all workers of a
 /// kind, and its cost. The last second of a step is usually shorter than a second. A comparison has
 /// the seconds of all whole runs that count, with the round after the step.
-pub fn seconds_csv(run: &Run) -> String {
+pub fn seconds_csv(report: &Report<'_>) -> String {
     let mut bytes = Vec::new();
-    write_seconds_csv(run, &mut bytes).expect("memory takes all bytes");
+    write_seconds_csv(report, &mut bytes).expect("memory takes all bytes");
     String::from_utf8(bytes).expect("the cells are text")
 }
 
 /// The same, written while it is made: that of a long run is large.
-pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    let verdicts = Verdicts::new(run);
+pub fn write_seconds_csv(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    let Report { model, verdicts, .. } = report;
     let work = Operation::ALL.map(|operation| {
         let name = operation.name();
         [format!("{name}_operations"), format!("{name}_rows"), format!("{name}_max_service_ns")]
@@ -118,7 +106,6 @@ pub fn write_seconds_csv(run: &Run, out: &mut dyn Write) -> io::Result<()> {
             write_seconds(out, row(place.into_iter()), run)
         });
     }
-    let model = Model::new(run);
     for (index, contender) in model.contenders.iter().enumerate() {
         for step in &model.steps {
             if let Some(measured) = &step.measured[index] {

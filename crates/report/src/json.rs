@@ -13,11 +13,12 @@ use rqps_plan::{Design, Plan};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
-    Column as Values, ContenderRecord, Difference, Manifest, Measurement, Part, Run, Second,
-    Series, StatementRecord,
+    Column as Values, ContenderRecord, Difference, Manifest, Measurement, Part, Second, Series,
+    StatementRecord,
 };
 use serde::{Serialize, Serializer};
 
+use crate::Report;
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
     Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, lines_of_builds,
@@ -251,18 +252,18 @@ impl Serialize for Milliseconds<'_> {
 }
 
 /// The whole result on one line, ending in a line feed.
-pub fn result_json(run: &Run) -> String {
-    text(&Model::new(run), Verdicts::new(run).as_ref(), Raw::Kept)
+pub fn result_json(report: &Report<'_>) -> String {
+    text(report, Raw::Kept)
 }
 
 /// The same, written as it is made: that of a long run is large.
-pub fn write_result_json(run: &Run, out: &mut dyn Write) -> io::Result<()> {
-    write(&Model::new(run), Verdicts::new(run).as_ref(), Raw::Kept, out)
+pub fn write_result_json(report: &Report<'_>, out: &mut dyn Write) -> io::Result<()> {
+    write(report, Raw::Kept, out)
 }
 
 /// The same without the single seconds.
-pub(crate) fn summary_json(model: &Model, verdicts: Option<&Verdicts<'_>>) -> String {
-    text(model, verdicts, Raw::LeftOut)
+pub(crate) fn summary_json(report: &Report<'_>) -> String {
+    text(report, Raw::LeftOut)
 }
 
 /// Whether the lists of seconds are filled or empty.
@@ -272,21 +273,16 @@ enum Raw {
     LeftOut,
 }
 
-fn text(model: &Model, verdicts: Option<&Verdicts<'_>>, raw: Raw) -> String {
+fn text(report: &Report<'_>, raw: Raw) -> String {
     let mut bytes = Vec::new();
-    write(model, verdicts, raw, &mut bytes).expect("memory takes all bytes");
+    write(report, raw, &mut bytes).expect("memory takes all bytes");
     String::from_utf8(bytes).expect("JSON is UTF-8")
 }
 
-fn write(
-    model: &Model,
-    verdicts: Option<&Verdicts<'_>>,
-    raw: Raw,
-    out: &mut dyn Write,
-) -> io::Result<()> {
-    let run = model.run;
-    let records = verdicts.map(Verdicts::together).unwrap_or_default();
-    let whole_runs = verdicts.map(|verdicts| verdicts.model(run, &records));
+fn write(report: &Report<'_>, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
+    let Report { run, model, verdicts } = report;
+    let verdicts = verdicts.as_ref();
+    let whole_runs = verdicts.map(Verdicts::together);
     let result = Result {
         schema: SCHEMA,
         plan: &run.plan,
@@ -299,7 +295,7 @@ fn write(
         steps: Steps { model, raw },
         comparison: verdicts.map(ComparisonJson::new),
         together: whole_runs.as_ref().filter(|found| !found.steps.is_empty()).map(together::tests),
-        scaleup: Suite::new(model).filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
+        scaleup: report.suite().filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
     };
     // Millions of numbers and commas are written one by one: into a buffer of a known type.
     let mut out = BufWriter::new(out);

@@ -1,7 +1,7 @@
 //! Reports of a run: text, Markdown, HTML, JSON, CSV and the formats of other programs.
 //!
-//! All formats come from the same tables (`model`), so a number is the same everywhere. Nothing
-//! here measures, reads a file or can fail.
+//! All formats come from one [`Report`], which analyses the run, so a number is the same
+//! everywhere. Nothing here measures, reads a file or can fail.
 
 mod comparison;
 mod csv;
@@ -11,7 +11,7 @@ mod index;
 mod json;
 mod markdown;
 mod model;
-mod selftest;
+mod report;
 mod text;
 
 pub use crate::csv::{
@@ -23,16 +23,6 @@ pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};
 pub use markdown::summary_markdown;
+pub use report::Report;
 pub use rqps_stats::verdict::ESTIMATOR;
-pub use selftest::{
-    Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
-    selftest_json, selftest_text, synthetic, variants,
-};
 pub use text::{Colour, post, text};
-
-/// Whether any finished step missed its target write rate.
-pub fn sla_missed(run: &rqps_store::Run) -> bool {
-    let model = model::Model::new(run);
-    let mut done = model.steps.iter().flat_map(|step| step.done());
-    done.any(|(_, measured)| measured.sla() == Some(false))
-}

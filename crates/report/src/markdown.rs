@@ -5,17 +5,17 @@ mod suite;
 use rqps_plan::Design;
 use rqps_store::Run;
 
-use crate::comparison::{self, Verdicts};
-use crate::model::{self, Cell, Model, Prose, Suite, Table};
+use crate::model::{self, Cell, Prose, Table};
+use crate::{Report, comparison};
 
 /// The number of rows of each table, and of warnings; three tables stay below sixty lines.
 const ROWS: usize = 10;
 const WARNINGS: usize = 6;
 
 /// The summary tables in Markdown, ending in a line feed.
-pub fn summary_markdown(run: &Run) -> String {
-    let model = Model::new(run);
-    let prose = Prose::new(&model);
+pub fn summary_markdown(report: &Report<'_>) -> String {
+    let Report { run, model, verdicts } = report;
+    let prose = Prose::new(model);
     let mut lines = vec![
         format!("## {}", escape(&prose.title)),
         String::new(),
@@ -26,20 +26,20 @@ pub fn summary_markdown(run: &Run) -> String {
         lines.extend(prose.warnings.iter().take(WARNINGS).map(|w| format!("- {}", escape(w))));
         lines.extend(rest(prose.warnings.len(), WARNINGS).map(|rest| format!("- {rest}")));
     }
-    if let Some(verdicts) = Verdicts::new(run) {
-        lines.extend(comparison::markdown(&verdicts));
+    if let Some(verdicts) = verdicts {
+        lines.extend(comparison::markdown(verdicts));
         lines.push(String::new());
         return lines.join("\n");
     }
-    if let Some(suite) = Suite::new(&model) {
+    if let Some(suite) = report.suite() {
         lines.extend(suite::lines(&suite));
         lines.push(String::new());
         return lines.join("\n");
     }
     let summaries = [
-        ("Relative to the first", model::relative(&model)),
-        ("Operations per second (l.x: rows indexed per second)", model::absolute(&model)),
-        ("Rows inserted per second while queries ran", model::sla(&model)),
+        ("Relative to the first", model::relative(model)),
+        ("Operations per second (l.x: rows indexed per second)", model::absolute(model)),
+        ("Rows inserted per second while queries ran", model::sla(model)),
     ];
     for (title, drawn) in summaries {
         if !drawn.is_empty() {

@@ -8,10 +8,9 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{
     Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table as Drawn, Width,
 };
-use rqps_store::Run;
 
-use crate::comparison::{self, Verdicts};
-use crate::model::{self, METRICS_NOTE, Model, Prose, Suite, Table, Tone};
+use crate::model::{self, METRICS_NOTE, Model, Prose, Table, Tone};
+use crate::{Report, comparison};
 
 pub(crate) use suite::{grouped, published};
 
@@ -27,39 +26,24 @@ const WIDTH: usize = 100;
 /// Steps side by side: the ten of the current profiles fit, older profiles have more.
 const STEPS_ABREAST: usize = 10;
 
-/// The summary, ending in a line feed.
-pub fn text(run: &Run, colour: Colour) -> String {
-    text_of(run, Verdicts::new(run).as_ref(), colour)
-}
-
 /// The whole result: the summary, then sizes, response times and the other tables of a post.
-pub fn post(run: &Run, colour: Colour) -> String {
-    post_of(run, Verdicts::new(run).as_ref(), colour)
-}
-
-/// The same with known verdicts, since computing them takes most of the time.
-pub(crate) fn post_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
-    let mut parts = vec![text_of(run, verdicts, colour)];
-    match verdicts {
+pub fn post(report: &Report<'_>, colour: Colour) -> String {
+    let mut parts = vec![text(report, colour)];
+    match &report.verdicts {
         Some(verdicts) => {
-            let together = verdicts.together();
-            let together = verdicts.model(run, &together);
-            parts.extend(details::of_comparison(verdicts, &together, colour));
+            parts.extend(details::of_comparison(verdicts, &verdicts.together(), colour));
         }
-        None => {
-            let model = Model::new(run);
-            // The microbenchmarks have too many tests: these tables are in tests.csv.
-            if Suite::new(&model).is_none() {
-                parts.extend(details::parts(&model, colour));
-            }
-        }
+        // The microbenchmarks have too many tests: these tables are in tests.csv.
+        None if report.suite().is_some() => {}
+        None => parts.extend(details::parts(&report.model, colour)),
     }
     parts.join("\n")
 }
 
-fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String {
-    let model = Model::new(run);
-    let prose = Prose::new(&model);
+/// The summary, ending in a line feed.
+pub fn text(report: &Report<'_>, colour: Colour) -> String {
+    let Report { model, verdicts, .. } = report;
+    let prose = Prose::new(model);
     let mut parts = vec![heading(&prose)];
     if !prose.warnings.is_empty() {
         parts.push(bullets("Warnings", &prose.warnings));
@@ -68,17 +52,17 @@ fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String
         parts.push(comparison::text(verdicts, colour));
         return parts.join("\n");
     }
-    if let Some(suite) = Suite::new(&model) {
+    if let Some(suite) = report.suite() {
         parts.extend(suite::parts(&suite, colour));
         return parts.join("\n");
     }
     let summaries = [
-        ("Rows inserted (l.x: indexed) or queries per second", model::absolute(&model)),
-        ("The same, as a share of the first contender's", model::relative(&model)),
-        ("Rows inserted per second while queries ran", model::sla(&model)),
+        ("Rows inserted (l.x: indexed) or queries per second", model::absolute(model)),
+        ("The same, as a share of the first contender's", model::relative(model)),
+        ("Rows inserted per second while queries ran", model::sla(model)),
         (
             "CPU per row or query, us: the DBMS's processes (server), rqps's workers (client)",
-            model::cpu_split(&model),
+            model::cpu_split(model),
         ),
     ];
     for (title, table) in summaries {
@@ -86,7 +70,7 @@ fn text_of(run: &Run, verdicts: Option<&Verdicts<'_>>, colour: Colour) -> String
             parts.push(format!("{title}\n{}", summary(&table, colour)));
         }
     }
-    let metrics = metrics(&model);
+    let metrics = metrics(model);
     if !metrics.is_empty() {
         parts.push(format!("Metrics\n{}", wrapped([[METRICS_NOTE]].into_iter())));
         parts.extend(metrics);

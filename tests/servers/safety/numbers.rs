@@ -6,7 +6,7 @@ use std::io::sink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rqps_report::Colour;
+use rqps_report::{Colour, Report};
 use rqps_store::Run;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -17,20 +17,21 @@ use crate::common::Rqps;
 /// Answers whether the run is read; then all formats of it have been made.
 fn reported(run: &Path) -> bool {
     let Ok(run) = Run::open(run) else { return false };
-    let texts: [fn(&Run) -> String; 8] = [
-        |run| rqps_report::post(run, Colour::Never),
+    let report = Report::new(&run);
+    let texts: [fn(&Report<'_>) -> String; 8] = [
+        |report| rqps_report::post(report, Colour::Never),
         rqps_report::summary_markdown,
         rqps_report::csv,
         rqps_report::html,
         rqps_report::otava,
         rqps_report::sysbench,
-        |run| rqps_report::junit(run).unwrap_or_default(),
-        |run| rqps_report::suite_files(run).into_iter().map(|(_, text)| text).collect(),
+        |report| rqps_report::junit(report).unwrap_or_default(),
+        |report| rqps_report::suite_files(report).into_iter().map(|(_, text)| text).collect(),
     ];
-    texts.iter().for_each(|make| drop(make(&run)));
-    rqps_report::write_result_json(&run, &mut sink()).unwrap();
-    rqps_report::write_seconds_csv(&run, &mut sink()).unwrap();
-    drop((rqps_report::hdr(&run), rqps_report::parquet(&run)));
+    texts.iter().for_each(|make| drop(make(&report)));
+    rqps_report::write_result_json(&report, &mut sink()).unwrap();
+    rqps_report::write_seconds_csv(&report, &mut sink()).unwrap();
+    drop((rqps_report::hdr(&report), rqps_report::parquet(&report)));
     true
 }
 

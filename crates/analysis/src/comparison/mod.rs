@@ -14,6 +14,7 @@ mod interim;
 mod observed;
 mod pair;
 mod profile;
+mod query_plans;
 mod times;
 mod whole;
 
@@ -37,6 +38,7 @@ pub use observed::{
 };
 pub use pair::{Pair, Suite, class_of_noise, kind};
 pub use profile::{Profiled, Side};
+pub use query_plans::plan_differences;
 pub use times::{Time, percentile};
 pub use whole::{done, rates, sampled, whole_seconds};
 
@@ -130,11 +132,6 @@ pub enum Gate {
     /// No test is known to be; some tests have no verdict.
     Undecided,
     Passed,
-}
-
-/// None if the run is no comparison.
-pub fn gate(run: &Run, fail_on: FailOn) -> Option<Gate> {
-    Results::new(run).map(|verdicts| verdicts.gate(fail_on))
 }
 
 impl<'a> Results<'a> {
@@ -245,7 +242,8 @@ impl<'a> Results<'a> {
         }
     }
 
-    fn gate(&self, fail_on: FailOn) -> Gate {
+    /// The outcome over all contenders and tests.
+    pub fn gate(&self, fail_on: FailOn) -> Gate {
         if let Some(threshold) = self.plan.only_instructions() {
             return self.gate_of_instructions(threshold);
         }

@@ -1,26 +1,25 @@
 //! The verdicts as JUnit XML, for the test views of CI systems.
 
-use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
+use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
-use rqps_store::Run;
 
 use super::{Judged, Verdicts, label, ratio, span};
+use crate::Report;
 
 /// A suite for each contender, a case for each test. A regression of the rate, or of its cost, by
 /// at least the margin is a failure; an invalid test is an error; an inconclusive test is skipped;
 /// all others have passed. None if the run is no comparison.
-pub fn junit(run: &Run) -> Option<String> {
-    let verdicts = Verdicts::new(run)?;
-    let mut report = Report::new(format!("rqps compare {}", verdicts.base));
+pub fn junit(report: &Report<'_>) -> Option<String> {
+    let verdicts = report.verdicts.as_ref()?;
+    let mut suites = quick_junit::Report::new(format!("rqps compare {}", verdicts.base));
     for judged in &verdicts.judged {
         let name = format!("{} relative to {}", judged.contender, verdicts.base);
         let mut suite = TestSuite::new(name);
-        suite
-            .add_test_cases((0..judged.verdicts.len()).map(|index| case(&verdicts, judged, index)));
-        report.add_test_suite(suite);
+        suite.add_test_cases((0..judged.verdicts.len()).map(|index| case(verdicts, judged, index)));
+        suites.add_test_suite(suite);
     }
-    Some(report.to_string().expect("memory takes all bytes"))
+    Some(suites.to_string().expect("memory takes all bytes"))
 }
 
 fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase {

@@ -6,7 +6,7 @@ use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::verdict::Verdict;
-use rqps_store::{RoundRecord, Run};
+use rqps_store::RoundRecord;
 
 use super::labels::class;
 use super::{Judged, Verdicts};
@@ -76,10 +76,10 @@ const COSTS: [Cost; 8] = [
 ];
 
 impl Verdicts<'_> {
-    pub(crate) fn matrix(&self, run: &Run) -> Matrix {
+    pub(crate) fn matrix(&self) -> Matrix {
         let names = self.names();
         let has_value = |cost: &&Cost| {
-            let mut passes = run.rounds.iter();
+            let mut passes = self.run.rounds.iter();
             passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
         };
         let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();

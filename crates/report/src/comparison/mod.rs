@@ -23,9 +23,10 @@ mod together;
 mod verdict_row;
 
 use std::ops::Deref;
+use std::sync::OnceLock;
 
 use rqps_analysis::comparison::Results;
-use rqps_store::Run;
+use rqps_store::{RoundRecord, Run};
 
 use crate::model::Counted;
 
@@ -46,20 +47,25 @@ pub(crate) use together::{columns as posts_columns, metrics as metrics_together}
 pub(crate) use verdict_row::VerdictRow;
 
 /// An analysed comparison, with the words and rows that every format prints.
-pub(crate) struct Verdicts<'a>(Results<'a>);
+pub(crate) struct Verdicts<'a> {
+    results: Results<'a>,
+    /// Whole runs, pooled over rounds: made when a format needs them, since histograms are large.
+    together: OnceLock<Vec<RoundRecord>>,
+}
 
 impl<'a> Deref for Verdicts<'a> {
     type Target = Results<'a>;
 
     fn deref(&self) -> &Results<'a> {
-        &self.0
+        &self.results
     }
 }
 
 impl<'a> Verdicts<'a> {
     /// None if the run is no comparison.
     pub(crate) fn new(run: &'a Run) -> Option<Self> {
-        Results::new(run).map(Verdicts)
+        let results = Results::new(run)?;
+        Some(Verdicts { results, together: OnceLock::new() })
     }
 
     /// The units of the tests' rates, and the operations that their costs are divided by.

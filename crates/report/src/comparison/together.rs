@@ -7,18 +7,20 @@ use rqps_observe::Reading;
 use rqps_plan::{Counts, Method};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{Column, METRICS};
-use rqps_store::{Measurement, RoundRecord, Run, Status, WorkRecord};
+use rqps_store::{Measurement, RoundRecord, Status, WorkRecord};
 
 use super::Verdicts;
 use crate::model::{Model, StepModel, Table, by_known_column};
 
 impl Verdicts<'_> {
-    /// One for each test and arm with runs that count; none for slices.
-    pub(crate) fn together(&self) -> Vec<RoundRecord> {
-        self.steps(|test, contender| test.counted_with(contender).collect())
+    /// A step for each test with runs that count; none for slices.
+    pub(crate) fn together(&self) -> Model<'_> {
+        let pooled = || self.steps(|test, contender| test.counted_with(contender).collect());
+        self.model(self.together.get_or_init(pooled))
     }
 
-    /// The same, but with all runs where none counts, since none does if writes fell behind.
+    /// The same records, but with all runs where none counts, since none does if writes fell
+    /// behind.
     pub(crate) fn promising(&self) -> Vec<RoundRecord> {
         self.steps(|test, contender| {
             let counted: Vec<&RoundRecord> = test.counted_with(contender).collect();
@@ -52,8 +54,8 @@ impl Verdicts<'_> {
     }
 
     /// These records arranged for printing.
-    pub(crate) fn model<'m>(&'m self, run: &'m Run, together: &'m [RoundRecord]) -> Model<'m> {
-        Model::of(run, self.names(), together)
+    pub(crate) fn model<'m>(&'m self, together: &'m [RoundRecord]) -> Model<'m> {
+        Model::of(self.run, self.names(), together)
     }
 }
 

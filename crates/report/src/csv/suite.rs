@@ -1,21 +1,20 @@
 //! The microbenchmarks for spreadsheets and scripts.
 
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
-use rqps_store::Run;
 
 use super::Rows;
-use crate::model::{MEASURES, Model, Suite, share, varies};
+use crate::Report;
+use crate::model::{MEASURES, Suite, share, varies};
 use crate::text::published;
 
 /// The additional files of a run of the microbenchmarks, by name. `relative.csv` and `relative.txt`
 /// are the published tables (the latter with tabs and numbers first, as in the posts), `tests.csv`
 /// has all measures of each test, and `scaleup.csv` exists if tests ran with several numbers of
 /// clients. None for other benchmarks.
-pub fn suite_files(run: &Run) -> Vec<(&'static str, String)> {
-    let model = Model::new(run);
-    let Some(suite) = Suite::new(&model) else { return Vec::new() };
+pub fn suite_files(report: &Report<'_>) -> Vec<(&'static str, String)> {
+    let Some(suite) = report.suite() else { return Vec::new() };
     let mut files = vec![("tests.csv", tests(&suite))];
-    if suite.others().next().is_some() && model.base.is_some() {
+    if suite.others().next().is_some() && report.model.base.is_some() {
         files.push(("relative.csv", relative_tests(&suite)));
         files.push(("relative.txt", published(&suite)));
     }

@@ -7,10 +7,10 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::V2DeflateSerializer;
 use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 use jiff::Timestamp;
-use rqps_store::{Run, file_name};
+use rqps_store::file_name;
 
 use super::File;
-use crate::comparison::Verdicts;
+use crate::Report;
 use crate::model::{Measured, Model};
 
 /// Nanoseconds in the unit of the maxima of a log.
@@ -21,9 +21,11 @@ const MILLISECOND: f64 = 1e6;
 /// if a rate is set, the clock: `insert.raw` from when it was sent, `insert.co-fixed` from when it
 /// was due. A comparison has a log for each contender and test by whole runs, pooled over the
 /// rounds that count.
-pub fn hdr(run: &Run) -> Vec<File> {
-    let Some(verdicts) = Verdicts::new(run) else { return logs(&Model::new(run)) };
-    logs(&verdicts.model(run, &verdicts.together()))
+pub fn hdr(report: &Report<'_>) -> Vec<File> {
+    match &report.verdicts {
+        Some(verdicts) => logs(&verdicts.together()),
+        None => logs(&report.model),
+    }
 }
 
 fn logs(model: &Model) -> Vec<File> {

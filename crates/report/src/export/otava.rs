@@ -4,7 +4,7 @@
 use csv::Writer;
 use rqps_store::{ContenderRecord, Part, Run};
 
-use crate::comparison::Verdicts;
+use crate::Report;
 use crate::model::{Matrix, Measured, Model};
 
 /// The end of a column's name, and its value.
@@ -30,18 +30,17 @@ struct Row<'a> {
 /// `<step>.<value>`; in a comparison `<test>.<measure>`, the mean over rounds. The order is that of
 /// the plan, or of the merged runs. Otava accepts no empty value: contenders that did not finish
 /// all steps are omitted, and so are columns with a missing value.
-pub fn otava(run: &Run) -> String {
-    match Verdicts::new(run) {
-        Some(verdicts) => compared(run, &verdicts.matrix(run)),
-        None => measured(run),
+pub fn otava(report: &Report<'_>) -> String {
+    match &report.verdicts {
+        Some(verdicts) => compared(report.run, &verdicts.matrix()),
+        None => measured(report.run, &report.model),
     }
 }
 
-fn measured(run: &Run) -> String {
-    let model = Model::new(run);
+fn measured(run: &Run, model: &Model) -> String {
     let names =
         model.steps.iter().flat_map(|step| VALUES.map(|(of, _)| format!("{}.{of}", step.name)));
-    let finished = (0..model.contenders.len()).filter(|index| is_finished(&model, *index));
+    let finished = (0..model.contenders.len()).filter(|index| is_finished(model, *index));
     let row = |index: usize| {
         let steps = || model.steps.iter().filter_map(move |step| step.measured[index].as_ref());
         Row {

@@ -16,6 +16,7 @@ use rqps_stats::{COSTS, METRICS};
 use rqps_store::{Operation, Run};
 
 use super::File;
+use crate::Report;
 use crate::comparison::{VerdictRow, Verdicts};
 use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel, seconds};
 
@@ -40,28 +41,27 @@ type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 /// counts of response times in finished steps. A comparison has `verdicts.parquet` and
 /// `rounds.parquet`, the columns of the CSV files with the run. Its whole runs have steps and
 /// histograms, pooled over rounds.
-pub fn parquet(run: &Run) -> Vec<File> {
+pub fn parquet(report: &Report<'_>) -> Vec<File> {
     let file = |(name, columns): (&str, Vec<Column>)| File {
         name: name.to_string(),
         contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
     };
+    let Report { run, model, verdicts } = report;
     let mut tables = Vec::new();
-    if let Some(verdicts) = Verdicts::new(run) {
-        tables.push(("verdicts.parquet", verdict_rows(run, &verdicts)));
-        tables.push(("rounds.parquet", rounds(run, &verdicts.matrix(run))));
-        let together = verdicts.together();
-        if !together.is_empty() {
-            let model = verdicts.model(run, &together);
+    if let Some(verdicts) = verdicts {
+        tables.push(("verdicts.parquet", verdict_rows(run, verdicts)));
+        tables.push(("rounds.parquet", rounds(run, &verdicts.matrix())));
+        let model = verdicts.together();
+        if !model.steps.is_empty() {
             let places = places(&model);
             tables.push(("steps.parquet", steps(&model, &places)));
             tables.push(("histograms.parquet", histograms(&model, &places)));
         }
     } else {
-        let model = Model::new(run);
-        let places = places(&model);
-        tables.push(("steps.parquet", steps(&model, &places)));
-        tables.push(("seconds.parquet", seconds_table(&model, &places)));
-        tables.push(("histograms.parquet", histograms(&model, &places)));
+        let places = places(model);
+        tables.push(("steps.parquet", steps(model, &places)));
+        tables.push(("seconds.parquet", seconds_table(model, &places)));
+        tables.push(("histograms.parquet", histograms(model, &places)));
     }
     tables.into_iter().map(file).collect()
 }

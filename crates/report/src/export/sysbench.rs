@@ -2,10 +2,10 @@
 
 use std::fmt::Write;
 
-use rqps_store::{Measurement, Operation, Run};
+use rqps_store::{Measurement, Operation};
 
-use crate::comparison::Verdicts;
-use crate::model::{Measured, Model, Totals};
+use crate::Report;
+use crate::model::{Measured, Totals};
 
 /// The default of sysbench.
 const PERCENTILE: f64 = 95.0;
@@ -15,18 +15,17 @@ const PERCENTILE: f64 = 95.0;
 /// The lines of seconds have the longest time as `lat (ms,100%)`, since no other is recorded by
 /// second, and split queries like the whole step. A comparison has each whole run that counts, with
 /// ` round <number>` at the end of that line; slices have neither seconds nor times.
-pub fn sysbench(run: &Run) -> String {
+pub fn sysbench(report: &Report<'_>) -> String {
     let mut text = String::new();
-    reports(&mut text, run).expect("memory takes all bytes");
+    reports(&mut text, report).expect("memory takes all bytes");
     text
 }
 
-fn reports(text: &mut String, run: &Run) -> std::fmt::Result {
-    if let Some(verdicts) = Verdicts::new(run) {
+fn reports(text: &mut String, of: &Report<'_>) -> std::fmt::Result {
+    if let Some(verdicts) = &of.verdicts {
         return verdicts.each_run(|round, run| report(text, run, &format!(" round {round}")));
     }
-    let model = Model::new(run);
-    for (_, measured) in model.steps.iter().flat_map(|step| step.done()) {
+    for (_, measured) in of.model.steps.iter().flat_map(|step| step.done()) {
         report(text, measured, "")?;
     }
     Ok(())

@@ -13,12 +13,12 @@ use serde::Serialize;
 
 use super::counters;
 use super::table::table;
-use crate::Colour;
 use crate::comparison::Verdicts;
-use crate::csv::{csv_of, has_metrics, metrics_of, suite_files, verdicts_of};
+use crate::csv::{csv, has_metrics, metrics_csv, suite_files, verdicts_csv};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
-use crate::text::post_of;
+use crate::text::post;
+use crate::{Colour, Report};
 
 /// A file to save: the id of the script element, the name of the file, and its description.
 type File = (&'static str, &'static str, &'static str);
@@ -33,19 +33,19 @@ const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "all verdicts with inter
 const ROUNDS: File = ("rounds-csv", "rounds.csv", "all measures of all rounds as CSV");
 
 pub(super) fn section(
-    model: &Model,
-    verdicts: Option<&Verdicts<'_>>,
+    report: &Report<'_>,
     matrix: Option<&Matrix>,
     histories: &[History],
 ) -> Markup {
-    let of_suite = suite_files(model.run);
+    let Report { run, model, verdicts } = report;
+    let of_suite = suite_files(report);
     let mut tables: Vec<(File, String)> = Vec::new();
-    if let Some(of) = verdicts {
-        tables.push((VERDICTS, verdicts_of(of)));
-        tables.push((ROUNDS, csv_of(model.run, verdicts)));
+    if verdicts.is_some() {
+        tables.push((VERDICTS, verdicts_csv(report)));
+        tables.push((ROUNDS, csv(report)));
     }
-    if has_metrics(model.run) {
-        tables.push((METRICS, metrics_of(model.run, verdicts)));
+    if has_metrics(report) {
+        tables.push((METRICS, metrics_csv(report)));
     }
     html! {
         section #data {
@@ -67,11 +67,11 @@ pub(super) fn section(
             (json("percentiles", &percentiles(model)))
             (json("matrix", &matrix))
             (json("histories", &histories))
-            (json("curves", &verdicts.map(Verdicts::curves)))
-            (json("engine", &verdicts.map_or_else(|| engine_tables(model), counters::tables)))
-            (embedded("plan", &model.run.plan.to_toml()))
-            (embedded("result", &summary_json(model, verdicts)))
-            (embedded("text", &post_of(model.run, verdicts, Colour::Never)))
+            (json("curves", &verdicts.as_ref().map(Verdicts::curves)))
+            (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
+            (embedded("plan", &run.plan.to_toml()))
+            (embedded("result", &summary_json(report)))
+            (embedded("text", &post(report, Colour::Never)))
             @for ((id, _, _), content) in &tables { (embedded(id, content)) }
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }

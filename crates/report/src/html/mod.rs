@@ -20,12 +20,12 @@ mod verdicts;
 mod why;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
-use rqps_store::Run;
 
 use self::legend::Legend;
 use self::table::table;
+use crate::Report;
 use crate::comparison::Verdicts;
-use crate::model::{Matrix, Model, Prose, Suite, Table, histories, matrix};
+use crate::model::{Matrix, Model, Prose, Suite, Table, histories};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// Concatenated into one scope.
@@ -47,25 +47,20 @@ pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; 
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// The whole report as one self-contained page.
-pub fn html(run: &Run) -> String {
-    let model = Model::new(run);
-    let prose = Prose::new(&model);
-    let suite = Suite::new(&model);
-    let verdicts = Verdicts::new(run);
-    let matrix = match &verdicts {
-        Some(verdicts) => Some(verdicts.matrix(run)),
-        None => matrix(&model, suite.as_ref()),
-    };
-    let matrix = matrix.filter(|matrix| !matrix.rows.is_empty());
+pub fn html(report: &Report<'_>) -> String {
+    let Report { run, model, verdicts } = report;
+    let verdicts = verdicts.as_ref();
+    let prose = Prose::new(model);
+    let suite = report.suite();
+    let matrix = report.matrix().filter(|matrix| !matrix.rows.is_empty());
     let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
-    let records = verdicts.as_ref().map(Verdicts::together).unwrap_or_default();
-    let arms = verdicts.as_ref().map(|verdicts| verdicts.names()).unwrap_or_default();
-    let together = Model::of(run, arms.clone(), &records);
-    let promising = verdicts.as_ref().map(Verdicts::promising).unwrap_or_default();
+    let arms = verdicts.map(|verdicts| verdicts.names()).unwrap_or_default();
+    let together = verdicts.map_or_else(|| Model::of(run, Vec::new(), &[]), Verdicts::together);
+    let promising = verdicts.map(Verdicts::promising).unwrap_or_default();
     let promising = Model::of(run, arms, &promising);
     let legend = Legend {
         is_suite: suite.is_some(),
-        verdicts: verdicts.as_ref(),
+        verdicts,
         has_runs: !together.steps.is_empty(),
         matrix: matrix.as_ref(),
     };
@@ -85,11 +80,11 @@ pub fn html(run: &Run) -> String {
                 header { (head(&prose)) }
                 nav aria-label="Contents" {
                     @let has_history = !histories.is_empty();
-                    (contents(&model, suite.as_ref(), verdicts.as_ref(), (&together, &promising), &matrix, has_history))
+                    (contents(model, suite.as_ref(), verdicts, (&together, &promising), &matrix, has_history))
                     (relative::contenders(names))
                 }
                 main {
-                    @if let Some(verdicts) = &verdicts {
+                    @if let Some(verdicts) = verdicts {
                         (verdicts::section(verdicts, run))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @if matrix.is_some() { (verdicts::forest(verdicts)) }
@@ -101,15 +96,15 @@ pub fn html(run: &Run) -> String {
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
-                        (summary::section(&model))
+                        (summary::section(model))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
-                        @for step in &model.steps { (step::section(&model, step)) }
-                        (sizes::section(&model, "Sizes at the end of each step, and bytes written in it", by_contender))
+                        @for step in &model.steps { (step::section(model, step)) }
+                        (sizes::section(model, "Sizes at the end of each step, and bytes written in it", by_contender))
                     }
                     (history::section(&histories))
-                    (environment::sections(&model))
+                    (environment::sections(model))
                     (legend::section(&legend))
-                    (data::section(&model, verdicts.as_ref(), matrix.as_ref(), &histories))
+                    (data::section(report, matrix.as_ref(), &histories))
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }

@@ -1,6 +1,6 @@
 //! One step of one contender: the merged records of its workers.
 
-use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use hdrhistogram::Histogram;
 use rqps_analysis::comparison::counted_operation;
@@ -23,7 +23,7 @@ pub(crate) struct Measured<'a> {
     longest: Option<u64>,
     /// Rates of client 1 in whole seconds, in the operation that the step counts.
     rates: Vec<f64>,
-    steadiness: OnceCell<Option<Steadiness>>,
+    steadiness: OnceLock<Option<Steadiness>>,
 }
 
 /// The sum of all workers of one kind.
@@ -39,7 +39,7 @@ impl<'a> Measured<'a> {
         let times = counted.map(|one| one.service.unpacked()).filter(|times| !times.is_empty());
         let longest = times.map(|times| times.max());
         let rates = first_clients_rates(round.counts, record);
-        let steadiness = OnceCell::new();
+        let steadiness = OnceLock::new();
         Some(Measured { round, contender, record, cpus, totals, longest, rates, steadiness })
     }
 

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use rqps_report::{Entry, Found, html, index_html};
+use rqps_report::{Entry, Found, index_html};
 use rqps_store::{Run, Second, WorkRecord};
 use serde_json::{Value, json};
 
 use crate::comparison::comparison;
+use crate::made::html;
 use crate::page::{DARK, LIGHT, NARROW, chromium, narrow, rows, used};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, few, fifty, suite, whole_runs};

@@ -1,9 +1,9 @@
 //! The tables of the pages agree with `result.json`, cell by cell.
 
-use rqps_report::{html, result_json};
 use rqps_store::{Run, merge};
 use serde_json::{Value, json};
 
+use crate::made::{html, result_json};
 use crate::merged::named;
 use crate::page::{LIGHT, rows, used};
 use crate::sample::{self, run};

@@ -1,13 +1,14 @@
 //! The result of a comparison, format by format.
 
 use jsonschema::Validator;
-use rqps_analysis::comparison::{FailOn, Gate, gate, interim};
+use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBaseline};
-use rqps_report::{Colour, html, junit, result_json, summary_markdown, text};
+use rqps_report::Colour;
 use rqps_store::{RoundRecord, Run, SliceRecord};
 use serde_json::Value;
 
 use crate::json::schema;
+use crate::made::{gate, html, junit, result_json, summary_markdown, text};
 use crate::suite;
 
 /// Tests with the change of the second contender, in percent.

@@ -1,5 +1,4 @@
-use rqps_report::{csv, seconds_csv};
-
+use crate::made::{csv, seconds_csv};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE};
 

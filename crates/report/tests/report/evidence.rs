@@ -2,12 +2,13 @@
 
 use hdrhistogram::Histogram;
 use rqps_observe::{Kind, Metric};
-use rqps_report::{Colour, html, result_json, text};
+use rqps_report::Colour;
 use rqps_store::{Measurement, Operation, PackedHistogram, Run};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
+use crate::made::{html, result_json, text};
 use crate::suite;
 use crate::whole_runs::{compared, part};
 

@@ -10,12 +10,11 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::{Field, Row};
 use rqps_plan::{Design, Workload};
-use rqps_report::{
-    File, csv, hdr, otava, parquet, result_json, seconds_csv, sysbench, verdicts_csv,
-};
+use rqps_report::File;
 use rqps_store::{Run, Status};
 use serde_json::Value;
 
+use crate::made::{csv, hdr, otava, parquet, result_json, seconds_csv, sysbench, verdicts_csv};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, suite, whole_runs};
 

@@ -3,9 +3,9 @@ use std::io::Read;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use flate2::read::ZlibDecoder;
-use rqps_report::html;
 use serde_json::Value;
 
+use crate::made::html;
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty};
 

@@ -1,8 +1,9 @@
 use jsonschema::Validator;
-use rqps_report::{SCHEMA, html, result_json};
+use rqps_report::SCHEMA;
 use rqps_store::{Operation, Run, Status};
 use serde_json::Value;
 
+use crate::made::{html, result_json};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE};
 

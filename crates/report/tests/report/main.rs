@@ -13,6 +13,7 @@ mod index;
 mod instructions;
 mod joined;
 mod json;
+mod made;
 mod markdown;
 mod merged;
 mod microbenchmark;

@@ -1,5 +1,4 @@
-use rqps_report::summary_markdown;
-
+use crate::made::summary_markdown;
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty};
 

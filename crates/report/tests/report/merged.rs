@@ -1,8 +1,8 @@
-use rqps_report::{html, result_json, text};
 use rqps_store::{Run, merge};
 use serde_json::{Value, json};
 
 use crate::json::schema;
+use crate::made::{html, result_json, text};
 use crate::sample::run;
 use crate::suite;
 

@@ -1,8 +1,9 @@
-use rqps_report::{Colour, csv, html, result_json, suite_files, summary_markdown, text};
+use rqps_report::Colour;
 use rqps_store::{Run, Status};
 use serde_json::Value;
 
 use crate::json::schema;
+use crate::made::{csv, html, result_json, suite_files, summary_markdown, text};
 use crate::suite::{self, run};
 use crate::{HOSTILE, THREE, sample};
 

@@ -1,10 +1,11 @@
 //! The texts of a comparison for a post, an email or a pull request.
 
-use rqps_report::{Colour, html, junit, post, summary_markdown, text};
+use rqps_report::Colour;
 use rqps_store::Run;
 
 use crate::comparison::comparison;
 use crate::html::embedded;
+use crate::made::{html, junit, post, summary_markdown, text};
 use crate::{THREE, sample, suite, whole_runs};
 
 /// The part with contenders side by side; the table of the first one follows it.

@@ -1,11 +1,12 @@
 //! Profiles in the reports.
 
-use rqps_report::{Colour, html, result_json, text};
+use rqps_report::Colour;
 use rqps_store::Run;
 use serde_json::Value;
 
 use crate::html::embedded;
 use crate::json::schema;
+use crate::made::{html, result_json, text};
 use crate::suite;
 
 #[test]

@@ -2,11 +2,11 @@
 
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Design, Method};
-use rqps_report::html;
 use rqps_store::{Measurement, Operation, Second, WorkRecord};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
+use crate::made::html;
 use crate::{sample, suite};
 
 fn data(page: &str, id: &str) -> Value {

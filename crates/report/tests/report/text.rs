@@ -1,6 +1,7 @@
 use rqps_plan::{Count, InsertBenchmark, Profile, Step};
-use rqps_report::{Colour, text};
+use rqps_report::Colour;
 
+use crate::made::text;
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, fifty};
 

@@ -3,9 +3,7 @@
 use hdrhistogram::Histogram;
 use rqps_observe::{Metric, Reading};
 use rqps_plan::{Class, Comparison, Counts, Design, Workload};
-use rqps_report::{
-    Colour, csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
-};
+use rqps_report::Colour;
 use rqps_store::{
     Measurement, Operation, PackedHistogram, RoundRecord, Run, Second, SliceRecord, WorkRecord,
 };
@@ -13,6 +11,9 @@ use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
+use crate::made::{
+    csv, has_metrics, html, metrics_csv, result_json, summary_markdown, text, verdicts_csv,
+};
 use crate::{sample, suite};
 
 /// Steps by class, with what they count and what all clients do per second.
