@@ -1,12 +1,13 @@
 //! Instructions per operation in the reports.
 
-use rqps_analysis::comparison::{FailOn, Gate, gate};
+use rqps_analysis::comparison::{FailOn, Gate};
 use rqps_plan::{Instructions, Profiled};
-use rqps_report::{Colour, junit, result_json, text};
+use rqps_report::Colour;
 use rqps_store::{CountRecord, FunctionCount, Run};
 use serde_json::Value;
 
 use crate::json::schema;
+use crate::made::{gate, junit, result_json, text};
 use crate::suite;
 
 /// An operation of `scan` in both arms, with its instructions in `decode`.
