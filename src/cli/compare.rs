@@ -151,7 +151,7 @@ pub(crate) struct Arguments {
     profile: Option<ToProfile>,
     /// Count instructions per operation with valgrind after the verdicts
     ///
-    /// Counts those of the changed tests (changed), all (all), some (TEST,…) or none. Each contender
+    /// Counts those of the changed tests (changed), all (all), some (TEST,…) or none. A contender
     /// takes up to a minute for a test, which is not part of --budget.
     ///
     /// [default: changed]
