@@ -1,5 +1,5 @@
 //! Query plans of two releases: what is called changed has changed, and nothing else. The changes
-//! are those of docs/verdicts.md, and a person has read all plans of these pairs in both forms.
+//! are those of docs/verdicts.md.
 
 use rqps_analysis::comparison::plan_differences;
 use rqps_plan::QueryPlan;

@@ -38,6 +38,11 @@ pub(crate) fn define_indexes(
     Ok(())
 }
 
+/// Whether a character may be in a name without quotes.
+pub(crate) fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '$'
+}
+
 /// An index by its name, if it has one.
 pub(crate) fn index(name: Option<&str>) -> Option<IndexUsed> {
     name.map(IndexUsed::named)

@@ -247,7 +247,8 @@ mod tests {
         let Some(group) = Group::open(tid, builders) else { return };
         let mut reader = HardwareReader { groups: vec![group], total: [0.0; EVENTS.len()] };
         let before = reader.read();
-        let pages = std::hint::black_box(vec![1_u8; 4 << 20]);
+        // Too large for memory that was freed before (mallopt(3), M_MMAP_THRESHOLD).
+        let pages = std::hint::black_box(vec![1_u8; 64 << 20]);
         let after = reader.read();
         assert!(after[0] > before[0], "the thread ran: {before:?} {after:?}");
         assert!(after[1] > before[1], "it touched {} new bytes", pages.len());

@@ -4,7 +4,7 @@ use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error, query_if_allowed};
 
 use super::members::Json;
-use crate::query_plan::{asked_for_text, define_indexes, distinct, index};
+use crate::query_plan::{asked_for_text, define_indexes, distinct, index, is_word};
 
 /// Of all tables of the database, but for indexes on expressions.
 const INDEXES: &str = "select table_name, index_name, \
@@ -261,10 +261,6 @@ fn columns(expression: &str) -> Vec<String> {
         rest = after;
     }
     found
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '$'
 }
 
 /// The length of a literal or a quoted name. A backslash escapes in literals, and a quote that is

@@ -4,7 +4,7 @@ use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error};
 use serde_json::Value;
 
-use crate::query_plan::{asked_for_text, define_indexes, distinct, index};
+use crate::query_plan::{asked_for_text, define_indexes, distinct, index, is_word};
 
 /// Of all tables outside the catalogue that need no schema in front of their names.
 const INDEXES: &str = "select t.relname, i.relname, \
@@ -127,10 +127,6 @@ fn columns(expression: &str) -> Vec<String> {
         rest = after;
     }
     found
-}
-
-fn is_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_' || c == '$'
 }
 
 /// The length of a literal or a quoted name, in which its quote is doubled.
