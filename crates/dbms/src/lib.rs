@@ -55,7 +55,7 @@ pub use meter::EngineMeter;
 pub use password::new_password;
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
-pub use server_files::outputs;
+pub use server_files::{outputs, start_beside};
 pub use snapshot::{copy_data, forget_data, move_data, settle_data, spread_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};

@@ -1,10 +1,37 @@
-//! Files that a program beside the server wrote into its data directory, as the server's user.
+//! Programs beside the server, and the files that they wrote into its data directory, as the
+//! server's user.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
+use std::io;
 use std::path::Path;
+use std::process::{Child, Stdio};
+
+use rqps_system::program::{self, Surroundings};
+use rustix::process::Signal;
 
 use crate::error::DbmsError;
 use crate::theirs;
+
+/// Starts a program with the rights of the server's user, silently. Its words are its path and its
+/// arguments.
+pub fn start_beside(data: &Path, words: &[OsString]) -> Result<Child, DbmsError> {
+    let start = || {
+        let Some((program, words)) = words.split_first() else {
+            return Err(io::Error::other("no program"));
+        };
+        let around = Surroundings {
+            folder: Path::new("/"),
+            user: theirs::owner(data)?,
+            environment: &[],
+            at_end: Some(Signal::KILL),
+        };
+        let mut command = program::command(Path::new(program), &around);
+        command.args(words).stdout(Stdio::null()).stderr(Stdio::null());
+        program::start(command)
+    };
+    start().map_err(DbmsError::file("use", data))
+}
 
 /// Opens the files whose names begin with `prefix`, in the order of their names. They are opened
 /// with the rights of the server's user, so that a link there leads nowhere else.

@@ -26,7 +26,8 @@ mod reference_loop;
 mod symbol;
 
 pub use callgrind::{
-    COUNTS, Callgrind, CallgrindError, CountedFunction, counted_process, read_counts,
+    COUNTS, Callgrind, CallgrindError, CountedFunction, ToCallgrind, counted_process, read_counts,
+    written_part,
 };
 pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};
@@ -41,6 +42,6 @@ pub use meaning::{CounterMeaning, Meaning};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, has_thread, pin_thread, pin_threads, pin_tree};
-pub use process_tree::descendants;
+pub use process_tree::{cpu_ticks, descendants};
 pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
 pub use reference_loop::{ReferenceLoop, ReferenceLoops, Usual};

@@ -1,6 +1,6 @@
 //! The server's processes: everything below its root, including those that have ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 use procfs::ProcError;
@@ -170,6 +170,16 @@ pub fn descendants(root: i32) -> Vec<Process> {
         found.push(process);
     }
     found
+}
+
+/// The CPU time of a process, and of each below it that is alive, in ticks of the kernel's clock, by
+/// process.
+pub fn cpu_ticks(root: i32) -> BTreeMap<u32, u64> {
+    let ticks = |process: Process| {
+        let stat = process.stat().ok()?;
+        Some((process.pid as u32, stat.utime + stat.stime))
+    };
+    descendants(root).into_iter().filter_map(ticks).collect()
 }
 
 #[cfg(test)]

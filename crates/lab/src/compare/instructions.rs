@@ -1,29 +1,25 @@
-//! Instructions of an operation, by function: the servers run under Callgrind, after the verdicts
-//! or in place of them.
+//! Instructions of an operation, by function: servers run under Callgrind, after the verdicts or in
+//! place of them.
 //!
-//! A client sends N operations to a server that was just started, and 2 N to another on a copy of
-//! the same data, with the same draws. Everything but N operations is in both: the start, the
-//! connection, the first use of each statement, the stop. Since an instruction counts the same
-//! whatever else the machine does, servers are counted side by side.
+//! Each server is started twice, on copies of the same data, and gets the same draws. Since an
+//! instruction counts the same whatever else the machine does, servers are counted side by side.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
-use std::io::BufReader;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place, Server};
-use rqps_load::{Cancel, Crew, Order, Schedule, Until};
-use rqps_observe::{
-    COUNTS, Callgrind, CountedFunction, counted_process, cpus, descendants, read_counts,
-};
+use rqps_load::{Cancel, Until, Work};
+use rqps_observe::{Callgrind, CountedFunction, cpus};
 use rqps_plan::{Instructions, Plan, Workload};
 use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
 use super::arm::Arm;
+use super::counting::{Clients, Count, Counted};
 use super::loads::{Folders, load, unload};
 use super::profile::{Chosen, choose};
 use super::round::Setting;
@@ -32,32 +28,22 @@ use crate::{Event, Lab, LabError};
 
 /// The load whose copies are counted on.
 const LOAD: u32 = 1;
-/// How often N and 2 N operations are counted: counts of one build may differ.
+/// How often a server is started to be counted: counts of one build may differ.
 const REPETITIONS: usize = 2;
-/// N operations take about as long as this without Callgrind, with which they take some fifty times
-/// as long.
+/// The counted operations take about as long as this without Callgrind, with which they take some
+/// fifty times as long.
 const NATIVE: Duration = Duration::from_millis(200);
 /// How long a client is timed for that.
 const TIMED: Duration = Duration::from_millis(250);
-/// The limits of N: one operation may be a scan of a table.
+/// Their limits: one operation may be a scan of a table.
 const FEWEST: u64 = 3;
 const MOST: u64 = 1_000;
 
 /// The lines of an error that are kept.
 const LINES: usize = 3;
 
-/// Instructions by function.
-type ByFunction = BTreeMap<CountedFunction, u64>;
 /// What was counted in the servers of an arm, or why nothing was.
-type OfArm = Result<Vec<(CountedServer, ByFunction)>, String>;
-
-/// A server to count in: the place of its arm, and the operations that a client sends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct CountedServer {
-    place: usize,
-    repetition: usize,
-    operations: u64,
-}
+type OfArm = Result<Vec<Count>, String>;
 
 /// Counts what the run directory lacks.
 pub(super) fn make(
@@ -177,13 +163,12 @@ impl Counter<'_> {
                 return Ok(records.into_values().collect());
             }
         };
-        let counts =
-            self.servers.side_by_side(lab, chosen.test, &queue(&able, operations), &logs)?;
+        let counts = self.servers.side_by_side(lab, (chosen.test, operations), &able, &logs)?;
         for (place, of_arm) in counts {
             let Some(record) = records.get_mut(&place) else { continue };
             (record.operations, record.seconds) = (operations, began.elapsed().as_secs_f64());
             match of_arm {
-                Ok(of_arm) => record.functions = per_operation(&of_arm, operations),
+                Ok(of_arm) => record.functions = per_operation(&of_arm),
                 Err(why) => record.why = Some(why),
             }
         }
@@ -192,7 +177,7 @@ impl Counter<'_> {
 }
 
 impl Servers<'_> {
-    /// N, from how many operations a client does without Callgrind.
+    /// How many are counted, from how many a client does without Callgrind.
     fn operations(
         &self,
         lab: &Lab<'_>,
@@ -203,9 +188,11 @@ impl Servers<'_> {
         let data = self.data(place, 0);
         let at = Place { data: data.path(), log, ..Place::default() };
         let mut server = self.start(lab.home, &at, place, lab.cancel)?;
+        let mut clients = Clients::start(self.connect(&*server, test, place)?)?;
         let begun = Instant::now();
-        let done = self.drive(&*server, test, place, Until::Elapsed(TIMED), lab.cancel)?;
+        let done = clients.run(Until::Elapsed(TIMED), lab.cancel)?;
         let seconds = begun.elapsed().as_secs_f64();
+        drop(clients);
         server.discard()?;
         let fitting = (done as f64 / seconds * NATIVE.as_secs_f64()) as u64;
         Ok(fitting.clamp(FEWEST, MOST))
@@ -215,40 +202,41 @@ impl Servers<'_> {
     fn side_by_side(
         &self,
         lab: &mut Lab<'_>,
-        test: &Task,
-        counts: &[CountedServer],
+        (test, operations): (&Task, u64),
+        places: &[usize],
         logs: &BTreeMap<usize, PathBuf>,
     ) -> Result<BTreeMap<usize, OfArm>, LabError> {
         let (home, cancel, watch) = (lab.home, lab.cancel, &mut lab.watch);
-        let left = Mutex::new(counts.iter().enumerate());
+        // All contenders once, then all again: what slows the machine down is not that of one.
+        let queue: Vec<usize> = places.repeat(REPETITIONS);
+        let left = Mutex::new(queue.iter().enumerate());
         let (sender, done) = channel();
         let take = || left.lock().unwrap_or_else(|poisoned| poisoned.into_inner()).next();
         let worker = |sender: Sender<_>| {
-            while let Some((number, count)) = take() {
-                let counted =
-                    self.count(home, test, *count, (number, logs[&count.place].clone()), cancel);
+            while let Some((number, place)) = take() {
+                let data = (self.data(*place, number), logs[place].clone());
+                let counted = self.count(home, (test, operations), *place, data, cancel);
                 let is_over = matches!(counted, Err(LabError::Interrupted));
-                if sender.send((*count, counted)).is_err() || is_over {
+                if sender.send((*place, counted)).is_err() || is_over {
                     break;
                 }
             }
         };
         let mut by_arm: BTreeMap<usize, OfArm> = BTreeMap::new();
-        let workers = counts.len().min(cpus() as usize).max(1);
+        let workers = queue.len().min(cpus() as usize).max(1);
         std::thread::scope(|scope| {
             for sender in (0..workers).map(|_| sender.clone()) {
                 scope.spawn(move || worker(sender));
             }
             drop(sender);
-            for (number, (count, counted)) in (1_u32..).zip(done) {
-                let arm = &self.arms[count.place];
-                let (test, contender) = (test.name.clone(), arm.name.clone());
-                let done = f64::from(number) / counts.len() as f64;
+            for (number, (place, counted)) in (1_u32..).zip(done) {
+                let (test, contender) = (test.name.clone(), self.arms[place].name.clone());
+                let done = f64::from(number) / queue.len() as f64;
                 watch(Event::Counting { test, contender, done });
-                let of_arm = by_arm.entry(count.place).or_insert(Ok(Vec::new()));
+                let of_arm = by_arm.entry(place).or_insert(Ok(Vec::new()));
                 match (counted, of_arm) {
                     (Err(LabError::Interrupted), _) => return Err(LabError::Interrupted),
-                    (Ok(counted), Ok(all)) => all.push((count, counted)),
+                    (Ok(counted), Ok(all)) => all.push(counted),
                     (Ok(_), Err(_)) => {}
                     (Err(error), of_arm) => *of_arm = Err(in_a_line(&error)),
                 }
@@ -258,32 +246,36 @@ impl Servers<'_> {
         Ok(by_arm)
     }
 
-    /// Counts in one server, from its start to its stop.
+    /// Counts in one server, which is started for it.
     fn count(
         &self,
         home: &Home,
-        test: &Task,
-        count: CountedServer,
-        (number, log): (usize, PathBuf),
+        (test, operations): (&Task, u64),
+        place: usize,
+        (data, log): (Copied, PathBuf),
         cancel: &Cancel,
-    ) -> Result<ByFunction, LabError> {
+    ) -> Result<Count, LabError> {
         let callgrind = self.callgrind.expect("nothing is counted without it");
-        let data = self.data(count.place, number);
         // Its server's user can write there, and with the data the counts are gone, too.
         let under = callgrind.words(&data.path());
         let at = Place { data: data.path(), log, under, ..Place::default() };
-        let mut server = self.start(home, &at, count.place, cancel)?;
-        let before = seen(&*server, &at.data)?;
-        let until = Until::Operations(count.operations);
-        if let Err(error) = self.drive(&*server, test, count.place, until, cancel) {
-            if matches!(error, LabError::Interrupted) {
-                return Err(error);
+        let mut server = self.start(home, &at, place, cancel)?;
+        let counted = Counted { callgrind, server: &*server, data: &at.data, cancel };
+        let count = || {
+            let _asked = counted.forget_the_start()?;
+            counted.count(self.connect(&*server, test, place)?, operations)
+        };
+        match count() {
+            Ok(count) => {
+                server.discard()?;
+                Ok(count)
             }
-            let reason = with_last_words(&error, &mut *server, None);
-            return Err(LabError::Step { step: test.name.clone(), reason });
+            Err(LabError::Interrupted) => Err(LabError::Interrupted),
+            Err(error) => {
+                let reason = with_last_words(&error, &mut *server, None);
+                Err(LabError::Step { step: test.name.clone(), reason })
+            }
         }
-        server.stop()?;
-        read_all(&at.data, &before)
     }
 
     fn start(
@@ -298,27 +290,19 @@ impl Servers<'_> {
         Ok(self.ready[self.arms[place].index].start(home, at, cancel)?)
     }
 
-    /// Has one client send operations; returns how many.
-    fn drive(
+    /// Connects one client, with the same draws for everybody.
+    fn connect(
         &self,
         server: &dyn Server,
         test: &Task,
         place: usize,
-        until: Until,
-        cancel: &Cancel,
-    ) -> Result<u64, LabError> {
-        let arm = &self.arms[place];
+    ) -> Result<Vec<Box<dyn Work>>, LabError> {
         let target = server.target().clone();
-        let site = Site { target: &target, dialect: arm.dialect, seed: self.seed, is_own: true };
+        let dialect = self.arms[place].dialect;
+        let site = Site { target: &target, dialect, seed: self.seed, is_own: true };
         let driver = rqps_workload::driver(self.workload, site)?;
         driver.prepare(test, 1)?;
-        // The same draws for everybody.
-        let cast = driver.cast(test, 1, 0)?;
-        let work: Vec<_> = cast.parts.into_iter().map(|part| part.work).collect();
-        let orders = vec![Order { schedule: Schedule::Closed, until }; work.len()];
-        let mut crew = Crew::start(work)?;
-        crew.run(&orders, &mut |_, _| {}, cancel)?;
-        Ok(crew.finish().iter().map(|tally| tally.operations).sum())
+        Ok(driver.cast(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())
     }
 
     fn data(&self, place: usize, number: usize) -> Copied {
@@ -349,55 +333,13 @@ fn in_a_line(error: &LabError) -> String {
     lines.take(LINES).collect::<Vec<_>>().join("; ")
 }
 
-/// N and 2 N operations of each arm, so often.
-fn queue(places: &[usize], operations: u64) -> Vec<CountedServer> {
-    let of_arm = |place: usize| {
-        (0..REPETITIONS).flat_map(move |repetition| {
-            // The longer ones first, so that CPUs are idle for less time at the end.
-            [2, 1].map(|times| CountedServer { place, repetition, operations: times * operations })
-        })
-    };
-    places.iter().flat_map(|place| of_arm(*place)).collect()
-}
-
-/// The processes that a server had before the client came: those of logins that failed while it
-/// started are among them.
-fn seen(server: &dyn Server, data: &Path) -> Result<BTreeSet<u32>, LabError> {
-    let alive = server.process().map(|root| descendants(root as i32)).unwrap_or_default();
-    let ended = rqps_dbms::outputs(data, COUNTS)?;
-    let ended = ended.iter().filter_map(|(name, _)| counted_process(name));
-    Ok(alive.iter().map(|process| process.pid as u32).chain(ended).collect())
-}
-
-/// The counts of the processes that a server started for the client, or of the server itself if it
-/// serves clients by threads. What a server with processes does beside them goes by the clock.
-fn read_all(data: &Path, before: &BTreeSet<u32>) -> Result<ByFunction, LabError> {
-    let outputs = rqps_dbms::outputs(data, COUNTS)?;
-    let outputs =
-        outputs.into_iter().filter_map(|(name, file)| Some((counted_process(&name)?, name, file)));
-    let (old, new): (Vec<_>, Vec<_>) = outputs.partition(|(process, ..)| before.contains(process));
-    let mut sum = ByFunction::new();
-    for (_, name, file) in if new.is_empty() { old } else { new } {
-        let counts = read_counts(BufReader::new(file));
-        let counts = counts.map_err(|error| LabError::Uncounted(format!("{name}: {error}")))?;
-        for (function, count) in counts {
-            *sum.entry(function).or_default() += count;
-        }
-    }
-    match sum.is_empty() {
-        true => Err(LabError::Uncounted("valgrind left no counts".to_string())),
-        false => Ok(sum),
-    }
-}
-
 /// What an operation takes in each function, the largest first.
-fn per_operation(counts: &[(CountedServer, ByFunction)], operations: u64) -> Vec<FunctionCount> {
+fn per_operation(counts: &[Count]) -> Vec<FunctionCount> {
     let mut functions: BTreeMap<&CountedFunction, [f64; REPETITIONS]> = BTreeMap::new();
-    for (count, of_server) in counts {
-        let sign = if count.operations > operations { 1.0 } else { -1.0 };
-        for (function, instructions) in of_server {
-            let sums = functions.entry(function).or_default();
-            sums[count.repetition] += sign * *instructions as f64 / operations as f64;
+    for (repetition, count) in counts.iter().enumerate() {
+        for (function, instructions) in &count.functions {
+            let per_operation = *instructions as f64 / count.operations as f64;
+            functions.entry(function).or_default()[repetition] = per_operation;
         }
     }
     let is_counted = |instructions: &[f64; REPETITIONS]| instructions.iter().any(|one| *one != 0.0);
@@ -418,49 +360,24 @@ fn per_operation(counts: &[(CountedServer, ByFunction)], operations: u64) -> Vec
 mod tests {
     use super::*;
 
-    fn function(name: &str) -> CountedFunction {
-        CountedFunction { name: name.to_string(), library: "postgres".to_string(), file: None }
-    }
-
-    fn counts(of: &[(&str, u64)]) -> ByFunction {
-        of.iter().map(|(name, count)| (function(name), *count)).collect()
+    fn count(operations: u64, of: &[(&str, u64)]) -> Count {
+        let function = |name: &str| CountedFunction {
+            name: name.to_string(),
+            library: "postgres".to_string(),
+            file: None,
+        };
+        let functions = of.iter().map(|(name, count)| (function(name), *count)).collect();
+        Count { operations, functions }
     }
 
     #[test]
-    fn what_both_servers_do_cancels() {
-        let all = queue(&[0], 10);
-        let operations: Vec<u64> = all.iter().map(|count| count.operations).collect();
-        assert_eq!(operations, [20, 10, 20, 10]);
-        // A start of 1,000 and 50 per operation; the second server waits at a lock as well.
-        let server = |count: &CountedServer| {
-            let spun = if count.repetition == 1 { 2 * count.operations } else { 0 };
-            counts(&[("exec", 1_000 + 50 * count.operations), ("spin", spun), ("start", 700)])
-        };
-        let all: Vec<(CountedServer, ByFunction)> =
-            all.iter().map(|count| (*count, server(count))).collect();
-        let found = per_operation(&all, 10);
+    fn counts_are_per_operation_and_a_function_may_be_missing_from_one() {
+        let first = count(10, &[("exec", 500), ("plan", 0)]);
+        let second = count(11, &[("exec", 550), ("plan", 0), ("spin", 22)]);
+        let found = per_operation(&[first, second]);
         let told: Vec<(&str, [f64; 2])> =
             found.iter().map(|one| (one.name.as_str(), one.instructions)).collect();
         assert_eq!(told, [("exec", [50.0, 50.0]), ("spin", [0.0, 2.0])]);
-    }
-
-    #[test]
-    fn of_a_server_with_processes_those_of_the_client_count() {
-        let data = tempfile::tempdir().unwrap();
-        let write = |process: u32, count: u64| {
-            let text = format!("events: Ir\nob=/bin/postgres\nfl=a.c\nfn=exec\n1 {count}\n");
-            fs::write(data.path().join(format!("{COUNTS}{process}")), text).unwrap();
-        };
-        let sum = |before: &[u32]| {
-            let counts = read_all(data.path(), &before.iter().copied().collect()).unwrap();
-            counts.values().sum::<u64>()
-        };
-        write(1, 1_000);
-        assert_eq!(sum(&[1]), 1_000, "threads of the server");
-        write(2, 30);
-        write(3, 4);
-        assert_eq!(sum(&[1]), 34, "a backend and its parallel worker");
-        assert_eq!(sum(&[1, 3]), 30, "3 was a login while it started");
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod arm;
+mod counting;
 mod instructions;
 mod loads;
 mod order;
