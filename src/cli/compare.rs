@@ -381,7 +381,7 @@ fn stored_baseline(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, fail_on, .. } = arguments;
-    let is_meant = Cell::new(true);
+    let gate = Cell::new(None);
     if let Some(path) = junit {
         match path.parent().filter(|folder| session.makes(VERB, folder)) {
             // It is created with the run directory.
@@ -395,16 +395,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         &contenders.all(),
         || arguments.plan(),
         |report| {
-            is_meant.set(report.gate(fail_on.0) == Some(Gate::Regression));
+            gate.set(report.gate(fail_on.0));
             let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(report)) else {
                 return Ok(());
             };
             report::write_file(path, text.as_bytes())
         },
     )?;
-    Ok(match exit {
-        Exit::Regression if !is_meant.get() => Exit::Done,
-        exit => exit,
+    Ok(match (exit, gate.get()) {
+        (Exit::Regression, Some(Gate::Passed)) => Exit::Done,
+        (Exit::Regression, Some(Gate::Undecided)) if session.is_strict() => Exit::Unfit,
+        (Exit::Regression, Some(Gate::Undecided)) => Exit::Done,
+        (exit, _) => exit,
     })
 }
 

@@ -116,6 +116,11 @@ impl Session {
         run.zip(whole(folder)).is_some_and(made)
     }
 
+    /// Whether an undecided verdict is a failure.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.session.strict
+    }
+
     /// How much of the data each DBMS caches, if a flag says so.
     pub(crate) fn cache(&self) -> Option<Cache> {
         match (self.cached, self.io_bound) {

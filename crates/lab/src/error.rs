@@ -46,6 +46,8 @@ pub enum LabError {
     Lock(#[from] rqps_observe::LockError),
     #[error(transparent)]
     Profile(#[from] rqps_observe::ProfileError),
+    #[error(transparent)]
+    Callgrind(#[from] rqps_observe::CallgrindError),
     /// Its data could not be loaded, or its server does not start.
     #[error("{contender}: {error}")]
     Contender { contender: String, error: Box<LabError> },

@@ -153,7 +153,7 @@ pub enum Event {
         tests: Vec<String>,
         left_out: Vec<String>,
     },
-    /// Another server was counted; `done` is the finished share of the test.
+    /// A test begins, or another server was counted; `done` is the finished share of the test.
     Counting {
         test: String,
         contender: String,

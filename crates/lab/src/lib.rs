@@ -107,6 +107,9 @@ pub fn prepare(
         if comparison.profile.is_some() {
             rqps_observe::probe()?;
         }
+        if comparison.only_instructions().is_some() {
+            rqps_observe::Callgrind::find()?;
+        }
     }
     plan.contenders.iter().zip(builds).map(|(contender, build)| prepare(contender, build)).collect()
 }

@@ -16,7 +16,7 @@ pub struct CountRecord {
     /// RFC 3339.
     pub started: String,
     pub seconds: f64,
-    /// N: an operation has an N-th of what 2 N operations take more than N.
+    /// How many were counted in each of the two servers.
     pub operations: u64,
     /// Why there are no counts.
     pub why: Option<String>,

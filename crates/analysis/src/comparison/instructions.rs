@@ -40,7 +40,7 @@ pub struct CountedSide<'a> {
     pub spread: f64,
     /// The share of the instructions in functions without a name.
     pub unnamed: f64,
-    /// An operation has an N-th of what 2 N take more than N.
+    /// How many were counted in each of the two servers.
     pub operations: u64,
 }
 

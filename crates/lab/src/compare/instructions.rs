@@ -39,6 +39,11 @@ const TIMED: Duration = Duration::from_millis(250);
 const FEWEST: u64 = 3;
 const MOST: u64 = 1_000;
 
+/// How much slower a server starts under Callgrind: Postgres takes 2 s, MySQL 14 s.
+const SLOWER_START: u32 = 10;
+/// What warming up, counting and asking take of a server with fast statements.
+const DRIVEN: Duration = Duration::from_secs(6);
+
 /// The lines of an error that are kept.
 const LINES: usize = 3;
 
@@ -92,6 +97,11 @@ pub(super) fn make(
         unload(setting, LOAD, false);
     }
     Ok(())
+}
+
+/// The time of counting a test in one contender, from that of starting its server.
+pub(crate) fn expected_time(start: Duration) -> Duration {
+    (start * SLOWER_START + DRIVEN) * REPETITIONS as u32
 }
 
 /// What threads share that count.
@@ -150,6 +160,8 @@ impl Counter<'_> {
             self.is_loaded = true;
         }
         load(lab, directory, setting, able.iter().copied(), LOAD)?;
+        let (test, contender) = (chosen.test.name.clone(), setting.arms[first].name.clone());
+        (lab.watch)(Event::Counting { test, contender, done: 0.0 });
         let log = |place: usize| directory.log(&setting.arms[place].name);
         let logs = able.iter().map(|place| (*place, log(*place))).collect();
         let operations = match self.servers.operations(lab, chosen.test, first, log(first)) {

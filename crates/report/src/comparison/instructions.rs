@@ -158,7 +158,7 @@ pub(super) struct CountJson {
 
 #[derive(Serialize)]
 struct SideJson {
-    /// N: an operation has an N-th of what 2 N operations take more than N.
+    /// How many were counted in each of the two servers.
     operations: u64,
     instructions: Option<f64>,
     /// By how much the two counts differ, as a share.
