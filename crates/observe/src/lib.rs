@@ -26,8 +26,7 @@ mod reference_loop;
 mod symbol;
 
 pub use callgrind::{
-    COUNTS, Callgrind, CallgrindError, CountedFunction, ToCallgrind, counted_process, read_counts,
-    written_part,
+    COUNTS, Callgrind, CallgrindError, CountedFunction, CountsFile, counts_file, read_counts,
 };
 pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};

@@ -172,8 +172,7 @@ pub fn descendants(root: i32) -> Vec<Process> {
     found
 }
 
-/// The CPU time of a process, and of each below it that is alive, in ticks of the kernel's clock, by
-/// process.
+/// The CPU time of a process and of each below it that is alive, in ticks of the kernel's clock.
 pub fn cpu_ticks(root: i32) -> BTreeMap<u32, u64> {
     let ticks = |process: Process| {
         let stat = process.stat().ok()?;

@@ -16,8 +16,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::Server;
 use rqps_load::{Cancel, Crew, Effect, Halt, Order, Schedule, Until, Work};
 use rqps_observe::{
-    COUNTS, Callgrind, CountedFunction, ToCallgrind, counted_process, cpu_ticks, read_counts,
-    written_part,
+    COUNTS, Callgrind, CountedFunction, CountsFile, counts_file, cpu_ticks, read_counts,
 };
 use rqps_wire::Interrupter;
 
@@ -40,14 +39,14 @@ pub(super) type ByFunction = BTreeMap<CountedFunction, u64>;
 
 /// What was counted in a server.
 #[derive(Debug)]
-pub(super) struct Count {
+pub(super) struct ServerCount {
     pub(super) operations: u64,
     pub(super) functions: ByFunction,
 }
 
 /// A server under Callgrind.
 #[derive(Clone, Copy)]
-pub(super) struct Counted<'a> {
+pub(super) struct CountedServer<'a> {
     pub(super) callgrind: &'a Callgrind,
     pub(super) server: &'a dyn Server,
     /// Its data directory, into which Callgrind writes.
@@ -55,19 +54,19 @@ pub(super) struct Counted<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
-/// Clients that send operations, as few as they are asked for.
-pub(super) struct Clients(Crew, usize);
+/// ClientCrew that send operations, as few as they are asked for.
+pub(super) struct ClientCrew(Crew, usize);
 
-impl Clients {
-    pub(super) fn start(work: Vec<Box<dyn Work>>) -> Result<Clients, LabError> {
+impl ClientCrew {
+    pub(super) fn start(work: Vec<Box<dyn Work>>) -> Result<ClientCrew, LabError> {
         let clients = work.len();
-        Ok(Clients(Crew::start(work)?, clients))
+        Ok(ClientCrew(Crew::start(work)?, clients))
     }
 
-    /// Clients that leave the server alone for a moment before each operation.
-    fn pausing(work: Vec<Box<dyn Work>>) -> Result<Clients, LabError> {
+    /// ClientCrew that leave the server alone for a moment before each operation.
+    fn pausing(work: Vec<Box<dyn Work>>) -> Result<ClientCrew, LabError> {
         let pausing = |work| Box::new(Pausing(work)) as Box<dyn Work>;
-        Clients::start(work.into_iter().map(pausing).collect())
+        ClientCrew::start(work.into_iter().map(pausing).collect())
     }
 
     /// Returns how many operations all runs had so far.
@@ -99,10 +98,11 @@ impl Work for Pausing {
     }
 }
 
-impl Counted<'_> {
-    /// Processes that are started from now on do not begin with the counts of their parent.
-    pub(super) fn forget_the_start(&self) -> Result<Asked, LabError> {
-        let asked = self.ask(self.root()?, ToCallgrind::Forget)?;
+impl CountedServer<'_> {
+    /// Processes that are started from now on do not begin with the counts of their parent, and
+    /// threads that exist by now do not work for the client.
+    pub(super) fn forget_the_start(&self) -> Result<Inquiry, LabError> {
+        let asked = self.ask(self.root()?)?;
         sleep(ASKING);
         Ok(asked)
     }
@@ -112,52 +112,51 @@ impl Counted<'_> {
         &self,
         work: Vec<Box<dyn Work>>,
         operations: u64,
-    ) -> Result<Count, LabError> {
-        let root = self.root()? as i32;
-        let mut clients = Clients::pausing(work)?;
-        let idle = cpu_ticks(root);
+    ) -> Result<ServerCount, LabError> {
+        let root = self.root()?;
+        let mut clients = ClientCrew::pausing(work)?;
+        let idle = cpu_ticks(root as i32);
         clients.run(Until::Operations(operations.div_ceil(WARM_UP)), self.cancel)?;
-        let process = busiest(&idle, &cpu_ticks(root));
-        let first = self.edge(&mut clients, process, 1)?;
-        let earlier = ended(&self.outputs(COUNTS)?);
+        let process = busiest(&idle, &cpu_ticks(root as i32));
+        let (first, _) = self.edge(&mut clients, process)?;
+        let before = self.written()?;
         clients.run(Until::Operations(operations), self.cancel)?;
-        let last = self.edge(&mut clients, process, 2)?;
-        let mut functions = ByFunction::new();
-        // Those that ended since then worked for the client: its parallel workers.
-        let is_of_client = |name: &str| {
-            let has_ended = counted_process(name).is_some_and(|one| !earlier.contains(&one));
-            has_ended || name == written_part(process, 2)
-        };
-        for (name, file) in self.outputs(COUNTS)?.into_iter().filter(|(name, _)| is_of_client(name))
-        {
-            let counts = read_counts(BufReader::new(file));
-            let counts = counts.map_err(|error| LabError::Uncounted(format!("{name}: {error}")))?;
-            for (function, count) in counts {
-                *functions.entry(function).or_default() += count;
+        let (last, part) = self.edge(&mut clients, process)?;
+        let after = self.written()?;
+        let mut of_threads = Vec::new();
+        for (name, file) in rqps_dbms::outputs(self.data, COUNTS)? {
+            let Some(written) = counts_file(&name) else { continue };
+            let is_worker = written.part.is_none() && !before.contains(&written);
+            if is_worker || (written.process, written.part) == (process, Some(part)) {
+                let counts = read_counts(BufReader::new(file));
+                let wrong = |error| LabError::Uncounted(format!("{name}: {error}"));
+                of_threads.push((written, counts.map_err(wrong)?));
             }
         }
-        Ok(Count { operations: last - first, functions })
+        let idle = threads_of(&after, root, 1);
+        let idle = if process == root { idle } else { BTreeSet::new() };
+        Ok(ServerCount { operations: last - first, functions: of_the_client(of_threads, &idle) })
     }
 
-    /// Has Callgrind write what it has counted; returns how many operations are in it and in those
-    /// before.
-    fn edge(&self, clients: &mut Clients, process: u32, part: u32) -> Result<u64, LabError> {
-        let name = written_part(process, part);
-        let is_written = || -> Result<bool, LabError> {
-            Ok(self.outputs(&name)?.iter().any(|(written, _)| *written == name))
+    /// Has Callgrind write what it has counted. Returns the number of operations before that, and
+    /// of the part that was written.
+    fn edge(&self, clients: &mut ClientCrew, process: u32) -> Result<(u64, u32), LabError> {
+        let last = || -> Result<u32, LabError> {
+            let written = self.written()?.into_iter().filter(|one| one.process == process);
+            Ok(written.filter_map(|one| one.part).max().unwrap_or(0))
         };
-        let mut done = clients.done();
-        let _asked = self.ask(process, ToCallgrind::Write)?;
+        let (earlier, mut done) = (last()?, clients.done());
+        let _asked = self.ask(process)?;
         for _ in 0..PATIENCE {
             sleep(ASKING);
-            if is_written()? {
-                // Another thread of the process has run.
-                return Ok(done);
-            }
             let before = done;
-            done = clients.run(Until::Operations(1), self.cancel)?;
-            if is_written()? {
-                return Ok(before);
+            // Another thread of the process may have run.
+            if last()? == earlier {
+                done = clients.run(Until::Operations(1), self.cancel)?;
+            }
+            match last()? {
+                part if part > earlier => return Ok((before, part)),
+                _ => {}
             }
         }
         Err(LabError::Uncounted("valgrind does not answer".to_string()))
@@ -168,20 +167,21 @@ impl Counted<'_> {
         self.server.process().ok_or_else(none)
     }
 
-    fn outputs(&self, prefix: &str) -> Result<Vec<(String, std::fs::File)>, LabError> {
-        Ok(rqps_dbms::outputs(self.data, prefix)?)
+    fn written(&self) -> Result<Vec<CountsFile>, LabError> {
+        let outputs = rqps_dbms::outputs(self.data, COUNTS)?;
+        Ok(outputs.iter().filter_map(|(name, _)| counts_file(name)).collect())
     }
 
-    fn ask(&self, process: u32, what: ToCallgrind) -> Result<Asked, LabError> {
-        let words = self.callgrind.question(self.data, process, what);
-        Ok(Asked(rqps_dbms::start_beside(self.data, &words)?))
+    fn ask(&self, process: u32) -> Result<Inquiry, LabError> {
+        let words = self.callgrind.question(self.data, process);
+        Ok(Inquiry(rqps_dbms::start_beside(self.data, &words)?))
     }
 }
 
 /// A program that has a question for Callgrind. It waits for the answer.
-pub(super) struct Asked(Child);
+pub(super) struct Inquiry(Child);
 
-impl Drop for Asked {
+impl Drop for Inquiry {
     fn drop(&mut self) {
         let begun = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) && begun.elapsed() < ENDING {
@@ -193,9 +193,27 @@ impl Drop for Asked {
     }
 }
 
-/// The processes that have ended.
-fn ended(outputs: &[(String, std::fs::File)]) -> BTreeSet<u32> {
-    outputs.iter().filter_map(|(name, _)| counted_process(name)).collect()
+/// The threads that are in a part of a process's counts.
+fn threads_of(written: &[CountsFile], process: u32, part: u32) -> BTreeSet<u32> {
+    let of = written.iter().filter(|one| (one.process, one.part) == (process, Some(part)));
+    of.filter_map(|one| one.thread).collect()
+}
+
+/// Adds up the threads that worked for the client: the one with the most instructions, and those
+/// that were not there before it came. What the others do goes by the clock.
+fn of_the_client(of_threads: Vec<(CountsFile, ByFunction)>, idle: &BTreeSet<u32>) -> ByFunction {
+    let size = |counts: &ByFunction| counts.values().sum::<u64>();
+    let largest = of_threads.iter().max_by_key(|(_, counts)| size(counts)).map(|(one, _)| *one);
+    let is_idle = |one: &CountsFile| one.thread.is_some_and(|thread| idle.contains(&thread));
+    let mut sum = ByFunction::new();
+    for (written, counts) in of_threads {
+        if largest == Some(written) || !is_idle(&written) {
+            counts.into_iter().for_each(|(function, count)| {
+                *sum.entry(function).or_default() += count;
+            });
+        }
+    }
+    sum
 }
 
 /// The process with the most CPU since an earlier reading.
@@ -215,5 +233,22 @@ mod tests {
         let earlier = BTreeMap::from([(1, 900), (2, 50)]);
         assert_eq!(busiest(&earlier, &BTreeMap::from([(1, 905), (2, 50), (3, 40)])), 3);
         assert_eq!(busiest(&earlier, &BTreeMap::from([(1, 950), (2, 60)])), 1, "threads");
+    }
+
+    #[test]
+    fn threads_that_were_there_before_the_client_do_not_count_unless_they_serve_it() {
+        let of_thread = |thread: u32, count: u64| {
+            let written = CountsFile { process: 1, part: Some(3), thread: Some(thread) };
+            let function =
+                CountedFunction { name: "f".into(), library: "mysqld".into(), file: None };
+            (written, ByFunction::from([(function, count)]))
+        };
+        // 2 flushes pages, 3 had served a login before, and 7 was started to read for it.
+        let all = || vec![of_thread(1, 0), of_thread(2, 50), of_thread(3, 900), of_thread(7, 200)];
+        let count = |idle: &[u32]| {
+            of_the_client(all(), &idle.iter().copied().collect()).values().sum::<u64>()
+        };
+        assert_eq!(count(&[1, 2, 3]), 1_100);
+        assert_eq!(count(&[]), 1_150, "a process of its own counts with all its threads");
     }
 }

@@ -19,7 +19,7 @@ use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
 use super::arm::Arm;
-use super::counting::{Clients, Count, Counted};
+use super::counting::{ClientCrew, CountedServer, ServerCount};
 use super::loads::{Folders, load, unload};
 use super::profile::{Chosen, choose};
 use super::round::Setting;
@@ -48,7 +48,7 @@ const DRIVEN: Duration = Duration::from_secs(6);
 const LINES: usize = 3;
 
 /// What was counted in the servers of an arm, or why nothing was.
-type OfArm = Result<Vec<Count>, String>;
+type OfArm = Result<Vec<ServerCount>, String>;
 
 /// Counts what the run directory lacks.
 pub(super) fn make(
@@ -200,7 +200,7 @@ impl Servers<'_> {
         let data = self.data(place, 0);
         let at = Place { data: data.path(), log, ..Place::default() };
         let mut server = self.start(lab.home, &at, place, lab.cancel)?;
-        let mut clients = Clients::start(self.connect(&*server, test, place)?)?;
+        let mut clients = ClientCrew::start(self.connect(&*server, test, place)?)?;
         let begun = Instant::now();
         let done = clients.run(Until::Elapsed(TIMED), lab.cancel)?;
         let seconds = begun.elapsed().as_secs_f64();
@@ -266,13 +266,13 @@ impl Servers<'_> {
         place: usize,
         (data, log): (Copied, PathBuf),
         cancel: &Cancel,
-    ) -> Result<Count, LabError> {
+    ) -> Result<ServerCount, LabError> {
         let callgrind = self.callgrind.expect("nothing is counted without it");
         // Its server's user can write there, and with the data the counts are gone, too.
         let under = callgrind.words(&data.path());
         let at = Place { data: data.path(), log, under, ..Place::default() };
         let mut server = self.start(home, &at, place, cancel)?;
-        let counted = Counted { callgrind, server: &*server, data: &at.data, cancel };
+        let counted = CountedServer { callgrind, server: &*server, data: &at.data, cancel };
         let count = || {
             let _asked = counted.forget_the_start()?;
             counted.count(self.connect(&*server, test, place)?, operations)
@@ -346,7 +346,7 @@ fn in_a_line(error: &LabError) -> String {
 }
 
 /// What an operation takes in each function, the largest first.
-fn per_operation(counts: &[Count]) -> Vec<FunctionCount> {
+fn per_operation(counts: &[ServerCount]) -> Vec<FunctionCount> {
     let mut functions: BTreeMap<&CountedFunction, [f64; REPETITIONS]> = BTreeMap::new();
     for (repetition, count) in counts.iter().enumerate() {
         for (function, instructions) in &count.functions {
@@ -372,14 +372,14 @@ fn per_operation(counts: &[Count]) -> Vec<FunctionCount> {
 mod tests {
     use super::*;
 
-    fn count(operations: u64, of: &[(&str, u64)]) -> Count {
+    fn count(operations: u64, of: &[(&str, u64)]) -> ServerCount {
         let function = |name: &str| CountedFunction {
             name: name.to_string(),
             library: "postgres".to_string(),
             file: None,
         };
         let functions = of.iter().map(|(name, count)| (function(name), *count)).collect();
-        Count { operations, functions }
+        ServerCount { operations, functions }
     }
 
     #[test]

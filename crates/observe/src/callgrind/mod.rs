@@ -34,13 +34,14 @@ pub enum CallgrindError {
     Missing(PathBuf),
 }
 
-/// What a process under Callgrind is asked to do when it runs again.
+/// A file of counts, by its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ToCallgrind {
-    /// Begin at zero.
-    Forget,
-    /// Write its counts to a file, and begin at zero.
-    Write,
+pub struct CountsFile {
+    pub process: u32,
+    /// From 1, each time that the process was asked; none for what it wrote when it ended.
+    pub part: Option<u32>,
+    /// Threads are numbered from 1, and a number is used again. None if it has no counts.
+    pub thread: Option<u32>,
 }
 
 /// Valgrind as it is installed on this machine.
@@ -75,6 +76,7 @@ impl Callgrind {
         output.push(format!("/{COUNTS}%p"));
         let mut words = vec![self.program.clone().into_os_string(), "--tool=callgrind".into()];
         words.push(output);
+        words.push("--separate-threads=yes".into());
         // A build with libraries of its own is started by `env` or by its own loader.
         words.extend(["--trace-children=yes", "-q"].map(OsString::from));
         // Questions are looked for at each system call, and so where a server has waited.
@@ -83,20 +85,16 @@ impl Callgrind {
         words
     }
 
-    /// The command that asks a process whose counts go to `folder`. It ends when that has answered,
-    /// and does not touch the process meanwhile (`--max-invoke-ms=0`): where it waits, it goes on
-    /// waiting.
-    pub fn question(&self, folder: &Path, process: u32, what: ToCallgrind) -> Vec<OsString> {
-        let word = match what {
-            ToCallgrind::Forget => "zero",
-            ToCallgrind::Write => "dump",
-        };
+    /// The command that asks a process whose counts go to `folder` to write them when it runs
+    /// again, and to begin at zero. It ends when that has answered, and does not touch the process
+    /// meanwhile (`--max-invoke-ms=0`): where it waits, it goes on waiting.
+    pub fn question(&self, folder: &Path, process: u32) -> Vec<OsString> {
         vec![
             self.program.with_file_name(ASKS).into_os_string(),
             format!("--pid={process}").into(),
             pipes(folder),
             "--max-invoke-ms=0".into(),
-            word.into(),
+            "dump".into(),
         ]
     }
 }
@@ -108,14 +106,18 @@ fn pipes(folder: &Path) -> OsString {
     prefix
 }
 
-/// The file into which a process writes the part of its counts that it is asked for, from 1.
-pub fn written_part(process: u32, part: u32) -> String {
-    format!("{COUNTS}{process}.{part}")
-}
-
-/// The process that wrote an output file when it ended, by the file's name.
-pub fn counted_process(name: &str) -> Option<u32> {
-    name.strip_prefix(COUNTS)?.parse().ok()
+/// None if the name is not that of counts.
+pub fn counts_file(name: &str) -> Option<CountsFile> {
+    let name = name.strip_prefix(COUNTS)?;
+    let (name, thread) = match name.split_once('-') {
+        Some((name, thread)) => (name, Some(thread.parse().ok()?)),
+        None => (name, None),
+    };
+    let (process, part) = match name.split_once('.') {
+        Some((process, part)) => (process, Some(part.parse().ok()?)),
+        None => (name, None),
+    };
+    Some(CountsFile { process: process.parse().ok()?, part, thread })
 }
 
 #[cfg(test)]
@@ -123,19 +125,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_output_file_names_its_process() {
+    fn a_file_of_counts_names_its_process_and_thread() {
         let words = Callgrind { program: "/usr/bin/valgrind".into() }.words(Path::new("/a 50%/b"));
         assert_eq!(words[0], "/usr/bin/valgrind");
         assert!(words.contains(&"--callgrind-out-file=/a 50%%/b/callgrind.out.%p".into()));
-        assert_eq!(counted_process("callgrind.out.4711"), Some(4711));
-        assert_eq!(counted_process(&written_part(4711, 1)), None, "it has not ended");
-        assert_eq!(counted_process("postmaster.pid"), None);
+        let of = |part, thread| Some(CountsFile { process: 4711, part, thread });
+        assert_eq!(counts_file("callgrind.out.4711"), of(None, None));
+        assert_eq!(counts_file("callgrind.out.4711-01"), of(None, Some(1)));
+        assert_eq!(counts_file("callgrind.out.4711.2-12"), of(Some(2), Some(12)));
+        for name in ["postmaster.pid", "callgrind.out.", "callgrind.out.1.x", "vgdb-4711"] {
+            assert_eq!(counts_file(name), None, "{name}");
+        }
     }
 
     #[test]
     fn a_process_is_asked_by_the_pipes_that_it_was_started_with() {
         let callgrind = Callgrind { program: "/opt/v/bin/valgrind".into() };
-        let question = callgrind.question(Path::new("/data"), 4711, ToCallgrind::Write);
+        let question = callgrind.question(Path::new("/data"), 4711);
         assert_eq!((&question[0], &question[1]), (&"/opt/v/bin/vgdb".into(), &"--pid=4711".into()));
         assert_eq!(question.last(), Some(&"dump".into()));
         assert!(callgrind.words(Path::new("/data")).contains(&question[2]));
