@@ -172,13 +172,13 @@ pub fn descendants(root: i32) -> Vec<Process> {
     found
 }
 
-/// The CPU time of a process and of each below it that is alive, in ticks of the kernel's clock.
-pub fn cpu_ticks(root: i32) -> BTreeMap<u32, u64> {
-    let ticks = |process: Process| {
+/// The CPU time of a process and of each below it that is alive, in microseconds.
+pub fn cpu_micros(root: i32) -> BTreeMap<u32, u64> {
+    let micros = |process: Process| {
         let stat = process.stat().ok()?;
-        Some((process.pid as u32, stat.utime + stat.stime))
+        Some((process.pid as u32, ticks_to_micros(stat.utime + stat.stime)))
     };
-    descendants(root).into_iter().filter_map(ticks).collect()
+    descendants(root).into_iter().filter_map(micros).collect()
 }
 
 #[cfg(test)]

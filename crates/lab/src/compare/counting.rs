@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::Server;
 use rqps_load::{Cancel, Crew, Effect, Halt, Order, Schedule, Until, Work};
 use rqps_observe::{
-    COUNTS, Callgrind, CountedFunction, CountsFile, counts_file, cpu_ticks, read_counts,
+    COUNTS, Callgrind, CountedFunction, CountsFile, counts_file, cpu_micros, read_counts,
 };
 use rqps_wire::Interrupter;
 
@@ -115,9 +115,9 @@ impl CountedServer<'_> {
     ) -> Result<ServerCount, LabError> {
         let root = self.root()?;
         let mut clients = ClientCrew::pausing(work)?;
-        let idle = cpu_ticks(root as i32);
+        let idle = cpu_micros(root as i32);
         clients.run(Until::Operations(operations.div_ceil(WARM_UP)), self.cancel)?;
-        let process = busiest(&idle, &cpu_ticks(root as i32));
+        let process = busiest(&idle, &cpu_micros(root as i32));
         let (first, _) = self.edge(&mut clients, process)?;
         let before = self.written()?;
         clients.run(Until::Operations(operations), self.cancel)?;
@@ -218,8 +218,8 @@ fn of_the_client(of_threads: Vec<(CountsFile, ByFunction)>, idle: &BTreeSet<u32>
 
 /// The process with the most CPU since an earlier reading.
 fn busiest(earlier: &BTreeMap<u32, u64>, now: &BTreeMap<u32, u64>) -> u32 {
-    let since = |(process, ticks): (&u32, &u64)| {
-        (ticks.saturating_sub(earlier.get(process).copied().unwrap_or(0)), *process)
+    let since = |(process, micros): (&u32, &u64)| {
+        (micros.saturating_sub(earlier.get(process).copied().unwrap_or(0)), *process)
     };
     now.iter().map(since).max().map_or(0, |(_, process)| process)
 }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place, Server};
 use rqps_load::{Cancel, Until, Work};
-use rqps_observe::{Callgrind, CountedFunction, cpus};
+use rqps_observe::{Callgrind, CountedFunction, cpu_micros, cpus};
 use rqps_plan::{Instructions, Plan, Workload};
 use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
@@ -30,11 +30,14 @@ use crate::{Event, Lab, LabError};
 const LOAD: u32 = 1;
 /// How often a server is started to be counted: counts of one build may differ.
 const REPETITIONS: usize = 2;
-/// The counted operations take about as long as this without Callgrind, with which they take some
-/// fifty times as long.
+/// The counted operations take about as much CPU as this without Callgrind, with which they take
+/// some fifty times as much.
 const NATIVE: Duration = Duration::from_millis(200);
-/// How long a client is timed for that.
-const TIMED: Duration = Duration::from_millis(250);
+/// The CPU that is measured for that, since time depends on what else the machine does.
+const MEASURED: Duration = Duration::from_millis(100);
+/// How long a client is driven at a time for that, and how often at most.
+const DRIVEN_FOR: Duration = Duration::from_millis(250);
+const DRIVEN_AT_MOST: usize = 20;
 /// Their limits: one operation may be a scan of a table.
 const FEWEST: u64 = 3;
 const MOST: u64 = 1_000;
@@ -201,13 +204,20 @@ impl Servers<'_> {
         let at = Place { data: data.path(), log, ..Place::default() };
         let mut server = self.start(lab.home, &at, place, lab.cancel)?;
         let mut clients = ClientCrew::start(self.connect(&*server, test, place)?)?;
-        let begun = Instant::now();
-        let done = clients.run(Until::Elapsed(TIMED), lab.cancel)?;
-        let seconds = begun.elapsed().as_secs_f64();
+        let root = server.process().unwrap_or_default() as i32;
+        let cpu = || cpu_micros(root).values().sum::<u64>();
+        let (idle, mut done, mut used) = (cpu(), 0, 0);
+        for _ in 0..DRIVEN_AT_MOST {
+            done = clients.run(Until::Elapsed(DRIVEN_FOR), lab.cancel)?;
+            used = cpu().saturating_sub(idle);
+            if u128::from(used) >= MEASURED.as_micros() {
+                break;
+            }
+        }
         drop(clients);
         server.discard()?;
-        let fitting = (done as f64 / seconds * NATIVE.as_secs_f64()) as u64;
-        Ok(fitting.clamp(FEWEST, MOST))
+        let fitting = done as f64 / used.max(1) as f64 * NATIVE.as_micros() as f64;
+        Ok((fitting as u64).clamp(FEWEST, MOST))
     }
 
     /// Counts on as many CPUs as there are. By place of the arm: its counts, or why there are none.
