@@ -9,7 +9,7 @@ use super::view::View;
 use super::words::change;
 
 /// Instructions per operation that differ by less than this, as a logarithm, are the same: counts
-/// of one build differ by a third of it.
+/// of one build differ by a third of it at most.
 pub const SAME: f64 = 0.003;
 /// Instructions explain a change of CPU from this part of it on. They are those of user space
 /// alone, and take more or less time each.

@@ -3,8 +3,8 @@
 //! A client warms the server up, and then sends the counted operations to the same process. At both
 //! edges of these, Callgrind is asked to write what it has counted so far. It does so when the
 //! process runs again, which is when the next operation arrives. So the count is of whole
-//! operations, and the start, the connection, the first use of each statement and of each page, and
-//! the stop are no part of it.
+//! operations, and the start, the connection, the first use of each statement and the stop are no
+//! part of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::BufReader;
