@@ -30,7 +30,7 @@ const WARM_UP: u64 = 2;
 /// What a question to Callgrind takes to arrive.
 const ASKING: Duration = Duration::from_millis(100);
 /// It is asked in vain if it has not answered in so many operations.
-const PATIENCE: u64 = 100;
+const QUESTIONS: u64 = 100;
 /// How long the program that asks may take to end after the answer.
 const ENDING: Duration = Duration::from_secs(5);
 
@@ -147,7 +147,7 @@ impl CountedServer<'_> {
         };
         let (earlier, mut done) = (last()?, clients.done());
         let _asked = self.ask(process)?;
-        for _ in 0..PATIENCE {
+        for _ in 0..QUESTIONS {
             sleep(ASKING);
             let before = done;
             // Another thread of the process may have run.

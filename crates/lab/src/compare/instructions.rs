@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::sync::mpsc::{Sender, channel};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place, Server};
@@ -46,6 +46,10 @@ const MOST: u64 = 1_000;
 const SLOWER_START: u32 = 10;
 /// What warming up, counting and asking take of a server with fast statements.
 const DRIVEN: Duration = Duration::from_secs(6);
+
+/// A server that hangs under Callgrind is given up when none was counted for so long.
+const PATIENCE: Duration = Duration::from_secs(300);
+const LATE: &str = "its server was not counted within five minutes";
 
 /// The lines of an error that are kept.
 const LINES: usize = 3;
@@ -228,7 +232,8 @@ impl Servers<'_> {
         places: &[usize],
         logs: &BTreeMap<usize, PathBuf>,
     ) -> Result<BTreeMap<usize, OfArm>, LabError> {
-        let (home, cancel, watch) = (lab.home, lab.cancel, &mut lab.watch);
+        let (home, watch) = (lab.home, &mut lab.watch);
+        let cancel = &lab.cancel.part();
         // All contenders once, then all again: what slows the machine down is not that of one.
         let queue: Vec<usize> = places.repeat(REPETITIONS);
         let left = Mutex::new(queue.iter().enumerate());
@@ -251,20 +256,39 @@ impl Servers<'_> {
                 scope.spawn(move || worker(sender));
             }
             drop(sender);
-            for (number, (place, counted)) in (1_u32..).zip(done) {
+            let mut number = 0;
+            loop {
+                let (place, counted) = match done.recv_timeout(PATIENCE) {
+                    Ok(counted) => counted,
+                    Err(RecvTimeoutError::Timeout) => {
+                        cancel.request();
+                        continue;
+                    }
+                    Err(RecvTimeoutError::Disconnected) => break,
+                };
+                number += 1;
                 let (test, contender) = (test.name.clone(), self.arms[place].name.clone());
                 let done = f64::from(number) / queue.len() as f64;
                 watch(Event::Counting { test, contender, done });
                 let of_arm = by_arm.entry(place).or_insert(Ok(Vec::new()));
                 match (counted, of_arm) {
-                    (Err(LabError::Interrupted), _) => return Err(LabError::Interrupted),
+                    (Err(LabError::Interrupted), of_arm) => {
+                        lab.cancel.check()?;
+                        *of_arm = Err(LATE.to_string());
+                    }
                     (Ok(counted), Ok(all)) => all.push(counted),
                     (Ok(_), Err(_)) => {}
                     (Err(error), of_arm) => *of_arm = Err(in_a_line(&error)),
                 }
             }
-            Ok(())
+            Ok::<(), LabError>(())
         })?;
+        for place in places {
+            let of_arm = by_arm.entry(*place).or_insert(Err(LATE.to_string()));
+            if of_arm.as_ref().is_ok_and(|all| all.len() < REPETITIONS) {
+                *of_arm = Err(LATE.to_string());
+            }
+        }
         Ok(by_arm)
     }
 
