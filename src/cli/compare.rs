@@ -1,14 +1,17 @@
 //! `rqps compare`: compares builds or configs with a baseline.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
+use rqps_analysis::comparison::{FailOn, Gate};
 use rqps_dbms::Home;
 use rqps_plan::{
-    Cache, Comparison, Count, Design, Method, Plan, PlanError, Profiled, Span, Workload,
+    Cache, Comparison, Count, Design, Instructions, Method, Plan, PlanError, Profiled, Span,
+    Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -146,6 +149,32 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "TEST,…", help_heading = MEASURE, num_args = 0..=1,
         require_equals = true, default_missing_value = "changed")]
     profile: Option<ToProfile>,
+    /// Count instructions per operation with valgrind after the verdicts
+    ///
+    /// Counts those of the changed tests (changed), all (all), some (TEST,…) or none. A contender
+    /// takes up to a minute for a test, which is not part of --budget.
+    ///
+    /// [default: changed]
+    #[arg(long, value_name = "TEST,…", help_heading = MEASURE, num_args = 0..=1,
+        require_equals = true, default_missing_value = "changed")]
+    instructions: Option<ToCount>,
+    /// Count instructions, and time nothing
+    ///
+    /// A test has changed if its instructions per operation change by more than
+    /// --instructions-threshold. Counts do not depend on what else the machine does.
+    #[arg(long, help_heading = MEASURE, conflicts_with_all = ["baseline_from", "profile"])]
+    instructions_only: bool,
+    /// Smallest change of the instructions that matters.
+    #[arg(long, value_name = "PERCENT", help_heading = PRECISION, requires = "instructions_only",
+        default_value = "0.3%")]
+    instructions_threshold: Percent,
+    /// Exit with 1 on any regression, or only on more instructions
+    ///
+    /// With code-path, a regression whose instructions are the same does not fail. One whose
+    /// instructions are not known does.
+    #[arg(long, value_name = "regression|code-path", help_heading = OUTPUT,
+        default_value = "regression")]
+    fail_on: ToFail,
     /// Also write the verdicts as JUnit XML.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     junit: Option<PathBuf>,
@@ -170,6 +199,35 @@ impl FromStr for ToProfile {
             "all" => ToProfile::All,
             names => ToProfile::Tests(names.split(',').map(str::to_string).collect()),
         })
+    }
+}
+
+/// The same, or `none`.
+#[derive(Clone, Debug)]
+struct ToCount(Option<ToProfile>);
+
+impl FromStr for ToCount {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let of = (text != "none").then(|| text.parse()).transpose()?;
+        Ok(ToCount(of))
+    }
+}
+
+/// What fails.
+#[derive(Clone, Copy, Debug)]
+struct ToFail(FailOn);
+
+impl FromStr for ToFail {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "regression" => Ok(ToFail(FailOn::Regression)),
+            "code-path" => Ok(ToFail(FailOn::CodePath)),
+            _ => Err(format!("'{text}' is not a kind of change. Write regression or code-path")),
+        }
     }
 }
 
@@ -232,10 +290,12 @@ impl Arguments {
         comparison.budget = self.budget();
         comparison.precision = self.precision.0;
         comparison.margin = self.margin.map(|margin| margin.0);
-        comparison.control = !self.no_control;
+        // An A/A control is for times.
+        comparison.control = !self.no_control && !self.instructions_only;
         comparison.guards = !self.no_guards;
         let profiled = |profile: &ToProfile| profile.profiled(&wanted);
         comparison.profile = self.profile.as_ref().map(profiled).transpose()?;
+        comparison.instructions = self.counted(&wanted)?;
         let mut plan = Plan {
             contenders: self.contenders.all(),
             seed: self.session.seed,
@@ -248,6 +308,24 @@ impl Arguments {
             stored_baseline(path, &mut plan)?;
         }
         Ok(plan)
+    }
+
+    /// What is counted by default is what has changed or, if nothing is timed, every test.
+    fn counted(&self, wanted: &Wanted) -> anyhow::Result<Option<Instructions>> {
+        let default = match self.instructions_only {
+            true => ToProfile::All,
+            false => ToProfile::Changed,
+        };
+        let of = match &self.instructions {
+            Some(ToCount(of)) => of.as_ref(),
+            None => Some(&default),
+        };
+        let only = self.instructions_only.then_some(self.instructions_threshold.0);
+        if only.is_some() && !matches!(of, Some(ToProfile::All | ToProfile::Tests(_))) {
+            bail!("--instructions-only has no verdicts to choose tests by. Use --instructions=all");
+        }
+        let Some(of) = of else { return Ok(None) };
+        Ok(Some(Instructions { of: of.profiled(wanted)?, only }))
     }
 
     fn budget(&self) -> Option<Span> {
@@ -302,7 +380,8 @@ fn stored_baseline(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { contenders, session, junit, .. } = arguments;
+    let Arguments { contenders, session, junit, fail_on, .. } = arguments;
+    let gate = Cell::new(None);
     if let Some(path) = junit {
         match path.parent().filter(|folder| session.makes(VERB, folder)) {
             // It is created with the run directory.
@@ -310,18 +389,25 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             None => refuse_unwritable_file(path)?,
         }
     }
-    session::run(
+    let exit = session::run(
         VERB,
         session,
         &contenders.all(),
         || arguments.plan(),
         |report| {
+            gate.set(report.gate(fail_on.0));
             let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(report)) else {
                 return Ok(());
             };
             report::write_file(path, text.as_bytes())
         },
-    )
+    )?;
+    Ok(match (exit, gate.get()) {
+        (Exit::Regression, Some(Gate::Passed)) => Exit::Done,
+        (Exit::Regression, Some(Gate::Undecided)) if session.is_strict() => Exit::Unfit,
+        (Exit::Regression, Some(Gate::Undecided)) => Exit::Done,
+        (exit, _) => exit,
+    })
 }
 
 #[cfg(test)]

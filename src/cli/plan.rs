@@ -280,6 +280,9 @@ fn describe(item: &Item, estimate: &Estimate) -> String {
 fn size(plan: &Plan) -> String {
     let size = plan.workload().size();
     let Some(comparison) = plan.comparison() else { return size };
+    if comparison.only_instructions().is_some() {
+        return format!("instructions, in two servers of each contender, of {size}");
+    }
     let fresh = comparison.confirm.map(|fresh| format!(" and {fresh} fresh ones"));
     format!("at most {} rounds{} of {size}", comparison.rounds, fresh.unwrap_or_default())
 }

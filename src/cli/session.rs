@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use anyhow::{Context, bail};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Id};
-use rqps_analysis::comparison::{Gate, interim};
+use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
 use rqps_observe::KernelCost;
@@ -88,7 +88,10 @@ pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
     let session = SessionOptions::augment_args(Command::new(""));
     let of_session: Vec<Id> = session.get_arguments().map(|arg| arg.get_id().clone()).collect();
     verb.get_arguments()
-        .filter(move |arg| !of_session.contains(arg.get_id()) && arg.get_id() != "junit")
+        .filter(move |arg| {
+            !of_session.contains(arg.get_id())
+                && !["junit", "fail_on"].contains(&arg.get_id().as_str())
+        })
         .filter(|arg| !arg.is_global_set())
 }
 
@@ -111,6 +114,11 @@ impl Session {
         let run = whole(&self.session.directory(verb));
         let made = |(run, folder): (PathBuf, PathBuf)| !folder.exists() && run.starts_with(folder);
         run.zip(whole(folder)).is_some_and(made)
+    }
+
+    /// Whether an undecided verdict is a failure.
+    pub(crate) fn is_strict(&self) -> bool {
+        self.session.strict
     }
 
     /// How much of the data each DBMS caches, if a flag says so.
@@ -238,7 +246,7 @@ impl Setup {
         let report = Report::new(&run);
         let exit = match outcome {
             Outcome::Complete if session.strict && report.is_sla_missed() => Exit::SlaMissed,
-            Outcome::Complete => match report.gate() {
+            Outcome::Complete => match report.gate(FailOn::Regression) {
                 Some(Gate::Regression) => Exit::Regression,
                 Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,
@@ -246,7 +254,7 @@ impl Setup {
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
-        if !run.rounds.is_empty() {
+        if !(run.rounds.is_empty() && run.counts.is_empty()) {
             let files = report::write(directory, &report)?;
             then(&report, &files)?;
         }

@@ -42,7 +42,7 @@ const NOTHING: Given =
 /// Flags stay unchanged, except sizes and times. SQLite replaces servers where the page is not
 /// about them, and MySQL and MariaDB in comparisons, where starting them takes most of the time:
 /// `src/cli/documents.rs` parses the named contenders, and other tests start them.
-static GIVEN: [Given; 13] = [
+static GIVEN: [Given; 14] = [
     Given {
         page: "README.md",
         small: &[("--budget 2m", "--budget 2m --workload micro:point-query $FEW")],
@@ -74,6 +74,20 @@ static GIVEN: [Given; 13] = [
         small: &[
             ("--out out/18", "--workload micro:point-query $FEW --out out/18"),
             ("--rows 200K --writes 40K,5K --query-secs 5", "$SHORT"),
+        ],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/instructions.md",
+        before: "rqps dbms fetch postgres@npm-17.6 postgres@npm-18.0",
+        small: &[
+            (
+                "postgres@15 postgres@17 --workload micro:hot-points",
+                "postgres@17.6 postgres@18.0 --workload micro:point-query $FEW",
+            ),
+            ("/opt/base", "$RQPS_HOME/builds/postgres-17.6-npm"),
+            ("/opt/head", "$RQPS_HOME/builds/postgres-18.0-npm"),
+            ("micro:point,range", "micro:point-query --rows 2K"),
         ],
         ..NOTHING
     },

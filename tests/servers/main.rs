@@ -11,6 +11,7 @@ mod dbms;
 mod engine;
 mod faults;
 mod guest;
+mod instructions;
 mod live;
 mod matrix;
 mod micro;

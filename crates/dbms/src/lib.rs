@@ -27,6 +27,7 @@ mod process_id;
 mod query_plan;
 mod remote;
 mod rights;
+mod server_files;
 mod server_folder;
 mod snapshot;
 pub mod source;
@@ -56,6 +57,7 @@ pub use meter::EngineMeter;
 pub use password::new_password;
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
+pub use server_files::{outputs, start_beside};
 pub use snapshot::{copy_data, forget_data, move_data, settle_data, spread_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
@@ -75,6 +77,8 @@ pub struct Place {
     pub detached: bool,
     /// Variables for the server, beside those that are always set. For measuring rqps itself.
     pub environment: Vec<(&'static str, OsString)>,
+    /// The words before the server's command, for a program that runs the server.
+    pub under: Vec<OsString>,
     /// Makes the server also listen on loopback, for a user `rqps` with this password. Without it,
     /// the server has a Unix socket only, which only rqps's user and the server's can reach.
     pub password: Option<String>,

@@ -1,6 +1,7 @@
 //! Processes of the DBMS: they run as another user, in a group of their own, and never outlive
 //! rqps.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::os::unix::fs::OpenOptionsExt;
@@ -31,12 +32,14 @@ pub(crate) struct Runs<'a> {
     /// The build is the user's own directory.
     pub(crate) is_own_build: bool,
     pub(crate) detached: bool,
+    /// The words before its command: the program that runs it, and its arguments.
+    pub(crate) under: &'a [OsString],
 }
 
 impl<'a> Runs<'a> {
     /// A program of a build, which ends with rqps.
     pub(crate) fn of(installed: &Installed, user: Option<User>, folder: &'a Path) -> Runs<'a> {
-        Runs { user, folder, is_own_build: installed.source.is_none(), detached: false }
+        Runs { user, folder, is_own_build: installed.source.is_none(), detached: false, under: &[] }
     }
 }
 
@@ -49,7 +52,14 @@ pub(crate) fn command(program: &Path, runs: Runs<'_>) -> Command {
         environment: if runs.is_own_build { &OF_OWN_BUILDS } else { &[] },
         at_end: (!runs.detached).then_some(Signal::QUIT),
     };
-    let mut command = program::command(program, &around);
+    let mut command = match runs.under {
+        [runner, words @ ..] => {
+            let mut command = program::command(Path::new(runner), &around);
+            command.args(words).arg(program);
+            command
+        }
+        [] => program::command(program, &around),
+    };
     command.env("HOME", runs.folder).env("LC_ALL", "C");
     command
 }

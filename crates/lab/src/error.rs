@@ -46,6 +46,8 @@ pub enum LabError {
     Lock(#[from] rqps_observe::LockError),
     #[error(transparent)]
     Profile(#[from] rqps_observe::ProfileError),
+    #[error(transparent)]
+    Callgrind(#[from] rqps_observe::CallgrindError),
     /// Its data could not be loaded, or its server does not start.
     #[error("{contender}: {error}")]
     Contender { contender: String, error: Box<LabError> },
@@ -60,6 +62,8 @@ pub enum LabError {
     /// The error of a step, with the related lines of the server's log.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },
+    #[error("its instructions could not be read: {0}")]
+    Uncounted(String),
     #[error("interrupted")]
     Interrupted,
 }

@@ -148,6 +148,23 @@ pub enum Event {
         round: u32,
         rounds: u32,
     },
+    /// After the verdicts: the tests whose instructions are counted, and those that also changed.
+    CountsBegun {
+        tests: Vec<String>,
+        left_out: Vec<String>,
+    },
+    /// A test begins, or another server was counted; `done` is the finished share of the test.
+    Counting {
+        test: String,
+        contender: String,
+        done: f64,
+    },
+    /// There are no instructions of a contender in a test.
+    Uncounted {
+        test: String,
+        contender: String,
+        why: String,
+    },
     Failed {
         contender: String,
         error: String,

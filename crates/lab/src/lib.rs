@@ -107,6 +107,9 @@ pub fn prepare(
         if comparison.profile.is_some() {
             rqps_observe::probe()?;
         }
+        if comparison.only_instructions().is_some() {
+            rqps_observe::Callgrind::find()?;
+        }
     }
     plan.contenders.iter().zip(builds).map(|(contender, build)| prepare(contender, build)).collect()
 }
@@ -127,7 +130,11 @@ pub fn run(
     let plan = directory.plan.clone();
     lab.keep_data |= contender::were_to_stay(lab.home, directory);
     if let Some(comparison) = plan.comparison() {
-        let _alone = SessionLock::take(&SessionLock::host_path())?;
+        // Counts of instructions do not depend on what else the machine does.
+        let _alone = match comparison.only_instructions() {
+            Some(_) => None,
+            None => Some(SessionLock::take(&SessionLock::host_path())?),
+        };
         let as_they_are = selftest::Treatment::default();
         return compare::run(lab, directory, &plan, comparison, ready, &as_they_are);
     }

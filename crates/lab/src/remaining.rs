@@ -429,6 +429,15 @@ impl Remaining {
             Event::StepBegun { contender, step, .. } => work.window(contender, step),
             Event::Indexing { contender, step } => work.find(contender, step, Kind::Index),
             Event::Checking { contender, step } => work.find(contender, step, Kind::Check),
+            Event::Counting { test, done, .. } => {
+                if let Some(piece) = work.window("", test) {
+                    self.enter(piece, now);
+                }
+                self.count(now);
+                let began = self.window.map_or(now, |(began, _)| began);
+                self.window = Some((began, done.clamp(0.0, 1.0)));
+                None
+            }
             Event::Progress { done, .. } => {
                 self.count(now);
                 let began = self.window.map_or(now - SECOND, |(began, _)| began);

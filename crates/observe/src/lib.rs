@@ -1,6 +1,7 @@
 //! The cost of work: counters of the operating system, read at the edges of a window and once a
 //! second, and control of the machine meanwhile (groups, CPUs, locks). Knows nothing of workloads.
 
+mod callgrind;
 mod cgroup;
 #[cfg(test)]
 mod child;
@@ -24,6 +25,9 @@ mod profile;
 mod reference_loop;
 mod symbol;
 
+pub use callgrind::{
+    COUNTS, Callgrind, CallgrindError, CountedFunction, CountsFile, counts_file, read_counts,
+};
 pub use cgroup::{Group, GroupCpu, GroupError, GroupVersion, Throttle, memory_limit};
 pub use edge::{Edge, EdgeReader};
 pub use engine::{EngineReading, EngineValue};
@@ -37,6 +41,6 @@ pub use meaning::{CounterMeaning, Meaning};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, has_thread, pin_thread, pin_threads, pin_tree};
-pub use process_tree::descendants;
+pub use process_tree::{cpu_micros, descendants};
 pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
 pub use reference_loop::{ReferenceLoop, ReferenceLoops, Usual};

@@ -1,6 +1,6 @@
 //! The server's processes: everything below its root, including those that have ended.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs;
 
 use procfs::ProcError;
@@ -170,6 +170,15 @@ pub fn descendants(root: i32) -> Vec<Process> {
         found.push(process);
     }
     found
+}
+
+/// The CPU time of a process and of each below it that is alive, in microseconds.
+pub fn cpu_micros(root: i32) -> BTreeMap<u32, u64> {
+    let micros = |process: Process| {
+        let stat = process.stat().ok()?;
+        Some((process.pid as u32, ticks_to_micros(stat.utime + stat.stime)))
+    };
+    descendants(root).into_iter().filter_map(micros).collect()
 }
 
 #[cfg(test)]

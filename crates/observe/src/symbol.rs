@@ -44,7 +44,7 @@ fn symbol_and_file(text: &str) -> (&str, &str) {
 
 /// Without the suffixes of variants: `f.isra.0`, `f.part.1.cold`, `f [clone .llvm.7]` and
 /// `f@GLIBC_2.2.5` are all `f`.
-fn plain(symbol: &str) -> String {
+pub(crate) fn plain(symbol: &str) -> String {
     let symbol = symbol.split(" [clone ").next().unwrap_or(symbol);
     let symbol = match symbol.find('@') {
         Some(at) if at > 0 => &symbol[..at],

@@ -21,6 +21,18 @@ pub enum Profiled {
     Tests(Vec<String>),
 }
 
+/// The tests whose instructions per operation are counted.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instructions {
+    /// Chosen as for profiles.
+    pub of: Profiled,
+    /// Nothing is timed: a test has changed if its instructions change by more than this share.
+    /// None: they are counted after the verdicts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub only: Option<f64>,
+}
+
 /// A method for some of the tests, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -85,6 +97,9 @@ pub struct Comparison {
     pub baseline_from: Option<Box<StoredBaseline>>,
     /// None: nothing is profiled.
     pub profile: Option<Profiled>,
+    /// None: no instructions are counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instructions: Option<Instructions>,
     /// The workload of every contender in every round.
     pub of: Workload,
 }
@@ -120,9 +135,17 @@ pub enum ComparisonError {
         "cannot profile {0}: it runs inside rqps, and only servers can be profiled. Drop --profile"
     )]
     ProfiledInside(String),
+    #[error("cannot count instructions of '{0}', which is not compared here: {1}")]
+    NotCounted(String, String),
+    #[error("cannot count only instructions of {0}: {1}. Drop --instructions-only")]
+    Uncountable(String, &'static str),
     #[error(transparent)]
     Workload(#[from] SpecificationError),
 }
+
+/// Why instructions of a workload or a contender are not counted.
+const BUILDS_ON_ITSELF: &str = "its steps build on each other";
+const RUNS_INSIDE: &str = "it runs inside rqps, and only servers are counted";
 
 impl Comparison {
     /// With defaults that were found to work (docs/slices.md).
@@ -148,6 +171,7 @@ impl Comparison {
             guards: true,
             baseline_from: None,
             profile: None,
+            instructions: None,
             of,
         }
     }
@@ -242,10 +266,52 @@ impl Comparison {
         if let Some(profile) = &self.profile {
             self.validate_profile(profile, contenders)?;
         }
+        if let Some(instructions) = &self.instructions {
+            self.validate_instructions(instructions, contenders)?;
+        }
         if self.of.is_chain() && self.uses(Method::Slices) {
             return Err(SlicedChain(self.of.title()));
         }
         Ok(self.of.validate(contenders)?)
+    }
+
+    /// The threshold, if only instructions are counted.
+    pub fn only_instructions(&self) -> Option<f64> {
+        self.instructions.as_ref()?.only
+    }
+
+    /// Why the instructions of a contender cannot be counted; none if they can.
+    pub fn uncountable(&self, contender: &crate::Contender) -> Option<&'static str> {
+        match (self.of.is_chain(), contender.dbms.is_embedded()) {
+            (true, _) => Some(BUILDS_ON_ITSELF),
+            (_, true) => Some(RUNS_INSIDE),
+            _ => None,
+        }
+    }
+
+    /// Where instructions are all that is asked for, each contender must have them.
+    fn validate_instructions(
+        &self,
+        instructions: &Instructions,
+        contenders: &[crate::Contender],
+    ) -> Result<(), ComparisonError> {
+        use ComparisonError::{NotCounted, TooLarge, TooSmall, Uncountable};
+        if let Profiled::Tests(tests) = &instructions.of {
+            let compared = self.tests();
+            if let Some(test) = tests.iter().find(|test| !compared.contains(test)) {
+                let known = suggestion(test, compared.iter().map(String::as_str));
+                return Err(NotCounted(test.clone(), known));
+            }
+        }
+        let Some(threshold) = instructions.only else { return Ok(()) };
+        if threshold.is_nan() || threshold < 1e-4 {
+            return Err(TooSmall("instructions-threshold", "0.01%".to_string()));
+        }
+        if threshold > 0.5 {
+            return Err(TooLarge("instructions-threshold", "50%".to_string()));
+        }
+        let why = contenders.iter().find_map(|one| Some((one.name(), self.uncountable(one)?)));
+        why.map_or(Ok(()), |(name, why)| Err(Uncountable(name, why)))
     }
 
     /// Whether these contenders can be profiled.

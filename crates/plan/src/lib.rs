@@ -24,7 +24,9 @@ pub mod workload;
 
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
-pub use comparison::{CONTROL, Choice, Comparison, ComparisonError, Profiled, StoredBaseline};
+pub use comparison::{
+    CONTROL, Choice, Comparison, ComparisonError, Instructions, Profiled, StoredBaseline,
+};
 pub use contender::{Build, Contender, ContenderError, check_names, is_path};
 pub use counts::Counts;
 pub use dbms::Dbms;

@@ -1,6 +1,6 @@
 //! A stored run, analysed once for every format.
 
-use rqps_analysis::comparison::Gate;
+use rqps_analysis::comparison::{FailOn, Gate};
 use rqps_store::Run;
 
 use crate::comparison::Verdicts;
@@ -27,8 +27,8 @@ impl<'a> Report<'a> {
     }
 
     /// The outcome for a program that must go on or stop; none if the run is no comparison.
-    pub fn gate(&self) -> Option<Gate> {
-        self.verdicts.as_ref().map(|verdicts| verdicts.gate())
+    pub fn gate(&self, fail_on: FailOn) -> Option<Gate> {
+        self.verdicts.as_ref().map(|verdicts| verdicts.gate(fail_on))
     }
 
     /// Whether any finished step missed its target write rate.

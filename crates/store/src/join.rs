@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_plan::{Comparison, Method, Plan};
 
 use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
-use crate::{ContenderRecord, ProfileRecord, RoundRecord, Run};
+use crate::{ContenderRecord, CountRecord, ProfileRecord, RoundRecord, Run};
 
 /// Why the rounds of several comparisons cannot be merged, even with force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,12 +35,13 @@ pub enum Unlike {
 
 /// Parts of a comparison that may differ between runs: how many rounds there are and when they
 /// suffice, what followed the verdicts, and what [`unlike`] checks.
-const OF_EACH: [&str; 10] = [
+const OF_EACH: [&str; 11] = [
     "rounds",
     "fewest_rounds",
     "precision",
     "budget",
     "profile",
+    "instructions",
     "method",
     "choices",
     "control",
@@ -78,6 +79,7 @@ pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeEr
         contenders: Vec::new(),
         rounds: Vec::new(),
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences,
     };
@@ -248,6 +250,13 @@ fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
             .into_iter()
             .map(|profile| ProfileRecord { round: profile.round + profiled, ..profile }),
     );
+    // The counts of a build are the same in each run.
+    for count in run.counts {
+        let of = |known: &CountRecord| (known.test.clone(), known.contender.clone());
+        if joined.counts.iter().all(|known| of(known) != of(&count)) {
+            joined.counts.push(count);
+        }
+    }
     for record in run.contenders {
         if joined.contenders.iter().all(|known| known.name != record.name) {
             joined.contenders.push(record);

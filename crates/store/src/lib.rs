@@ -4,6 +4,7 @@
 //! round of a comparison from its end. So it shows what a killed rqps had finished.
 
 mod column;
+mod counts;
 mod directory;
 mod error;
 mod files;
@@ -21,6 +22,7 @@ mod series;
 mod work;
 mod write;
 
+pub use counts::{CountRecord, FunctionCount};
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use files::{alone_in, refuse_unwritable, refuse_unwritable_file, write_whole};
@@ -47,6 +49,8 @@ pub struct Run {
     pub rounds: Vec<RoundRecord>,
     /// For a comparison, by test, contender and round.
     pub profiles: Vec<ProfileRecord>,
+    /// For a comparison, by test and contender.
+    pub counts: Vec<CountRecord>,
     /// The runs that it was merged from; none if it was read from one directory.
     pub parts: Vec<Part>,
     /// Differences between those runs, if they were merged with force.

@@ -20,7 +20,7 @@ use crate::results::{self, RESULTS};
 use crate::round::{Measurement, RoundRecord, SliceRecord, StatementRecord, Status};
 use crate::series::Series;
 use crate::work::{Second, WorkRecord};
-use crate::{PackedHistogram, Run, RunDirectory, profile, schema};
+use crate::{PackedHistogram, Run, RunDirectory, counts, profile, schema};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -43,8 +43,9 @@ impl Run {
         contenders.sort_by_key(|contender| place(&contender.name));
         let rounds = rounds(&connection, (&plan, &contenders), samples).map_err(damaged)?;
         let profiles = profile::profiles(&connection, path)?;
+        let counts = counts::counts(&connection).map_err(damaged)?;
         let (parts, differences) = (Vec::new(), Vec::new());
-        Ok(Run { plan, manifest, contenders, rounds, profiles, parts, differences })
+        Ok(Run { plan, manifest, contenders, rounds, profiles, counts, parts, differences })
     }
 }
 

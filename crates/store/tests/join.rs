@@ -42,6 +42,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },
         rounds: rounds.iter().map(pass).collect(),
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     };

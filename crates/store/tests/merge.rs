@@ -23,6 +23,7 @@ fn run(id: &str, contenders: &[&str]) -> Run {
         manifest: Manifest { id: id.to_string(), cpus: 2, ..Manifest::default() },
         rounds: Vec::new(),
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -142,6 +142,9 @@ impl Board {
             Event::Profiling { round, rounds } => {
                 self.round = format!("profiles: round {round} of {rounds}");
             }
+            Event::Counting { test, .. } => {
+                self.round = format!("instructions of {test}");
+            }
             Event::Measuring { test, contender, done, paces, .. } => {
                 return self.measuring(test, contender.as_deref(), *done, paces);
             }

@@ -103,6 +103,22 @@ fn words(event: &Event) -> Told {
             }
         }
         Event::Profiling { round, rounds } => Now(format!("profiles: round {round} of {rounds}")),
+        Event::CountsBegun { tests, left_out } => {
+            let text = format!("counting instructions of {}", tests.join(", "));
+            match left_out.is_empty() {
+                true => Done(text),
+                false => {
+                    let left_out = left_out.join(",");
+                    Noted(format!("{text}\n  also changed, but less: --instructions={left_out}"))
+                }
+            }
+        }
+        Event::Counting { test, contender, done } => {
+            Now(format!("{test}: instructions of {contender}, {:.0} %", 100.0 * done))
+        }
+        Event::Uncounted { test, contender, why } => {
+            Noted(format!("{test}: no instructions of {contender}: {why}"))
+        }
         Event::Failed { contender, error } => Noted(format!("error: {contender}: {error}")),
     }
 }

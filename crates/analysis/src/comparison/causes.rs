@@ -10,6 +10,7 @@ use super::builds::{Alike, alike};
 use super::costs::estimate;
 use super::course;
 use super::drift::Drift;
+use super::instructions::CountedTest;
 use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
@@ -28,11 +29,14 @@ impl Pair<'_> {
         tests: &[Observed<'_>],
         verdicts: &[Verdict],
         profiles: &[Profiled],
+        counts: &[CountedTest<'_>],
     ) -> Vec<Evidence> {
         let of = |(test, verdict): (&Observed<'_>, &Verdict)| {
             let profile = profiles.iter().find(|profiled| profiled.test == test.name);
+            let counted = counts.iter().find(|counted| counted.test == test.name);
             Evidence {
                 profile: profile.map(Profiled::growths).unwrap_or_default(),
+                executed: counted.and_then(CountedTest::executed),
                 ..self.evidence_of(run, test, verdict)
             }
         };

@@ -28,6 +28,7 @@ pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
         manifest: Manifest::default(),
         contenders: Vec::new(),
         profiles: Vec::new(),
+        counts: Vec::new(),
         rounds: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),

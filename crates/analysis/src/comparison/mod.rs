@@ -9,6 +9,7 @@ mod course;
 mod drift;
 #[cfg(test)]
 mod fixture;
+mod instructions;
 mod interim;
 mod observed;
 mod pair;
@@ -23,12 +24,13 @@ use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{Run, StatementRecord};
 
-use crate::diagnosis::{Evidence, Finding, explain_suite};
+use crate::diagnosis::{Cause, Evidence, Finding, explain_suite};
 use costs::estimate;
 
 pub use builds::{Alike, alike, differences};
 pub use costs::per_statement;
 pub use drift::Drift;
+pub use instructions::{CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE};
 pub use interim::{Changed, Interim, Standing, interim};
 pub use observed::{
     Observed, Quantity, background, by_cycle, clients_of, counted_operation, idle, level,
@@ -70,6 +72,56 @@ pub struct Judged<'a> {
     pub findings: Vec<Finding>,
     /// One for each profiled test.
     pub profiles: Vec<Profiled<'a>>,
+    /// One for each test whose instructions were to be counted.
+    pub counts: Vec<CountedTest<'a>>,
+}
+
+/// What kind of change a test has, if its instructions were counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeKind {
+    /// More or fewer instructions.
+    CodePath,
+    /// The same instructions, slower or faster.
+    Layout,
+}
+
+impl ChangeKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            ChangeKind::CodePath => "code-path",
+            ChangeKind::Layout => "layout",
+        }
+    }
+}
+
+impl Judged<'_> {
+    /// The kind of a test's change, by its place; none without counted instructions.
+    pub fn kind(&self, index: usize) -> Option<ChangeKind> {
+        let (verdict, evidence) = (&self.verdicts[index], &self.evidence[index]);
+        if let Label::EfficiencyRegression { cost, .. } = &verdict.label {
+            let executed = evidence.executed.as_ref().filter(|_| cost == "cpu/o")?;
+            let is_longer = executed.log() > 0.0;
+            return match executed.is_same() {
+                true => Some(ChangeKind::Layout),
+                false => is_longer.then_some(ChangeKind::CodePath),
+            };
+        }
+        let mut findings = self.findings.iter().filter(|one| one.tests.contains(&verdict.test));
+        findings.find_map(|finding| match finding.cause {
+            Cause::CodePath => Some(ChangeKind::CodePath),
+            Cause::Layout => Some(ChangeKind::Layout),
+            _ => None,
+        })
+    }
+}
+
+/// Which changes for the worse fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FailOn {
+    #[default]
+    Regression,
+    /// Not those that are known to execute the same instructions.
+    CodePath,
 }
 
 /// The outcome of a comparison for a program that must go on or stop.
@@ -98,8 +150,9 @@ impl<'a> Results<'a> {
             let report = pair.judge(&tests);
             let names = tests.iter().map(|test| test.name);
             let profiles = profile::profiled(run, names, base, contender);
+            let counts = instructions::counted(run, base, contender);
             let suite = pair.suite(&tests, &report.verdicts, seed);
-            let mut evidence = pair.evidence(run, &tests, &report.verdicts, &profiles);
+            let mut evidence = pair.evidence(run, &tests, &report.verdicts, &profiles, &counts);
             for one in &mut evidence {
                 one.suite = suite.as_ref().map(|suite| estimate(&suite.shift));
             }
@@ -115,6 +168,7 @@ impl<'a> Results<'a> {
                 findings: explain_suite(&evidence),
                 evidence,
                 profiles,
+                counts,
             }
         });
         let judged = judged.collect();
@@ -176,15 +230,38 @@ impl<'a> Results<'a> {
         Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }
 
+    fn gate_of_instructions(&self, threshold: f64) -> Gate {
+        let counts = self.judged.iter().flat_map(|judged| &judged.counts);
+        let verdicts: Vec<CountVerdict> = counts.map(|one| one.verdict(threshold)).collect();
+        if verdicts.contains(&CountVerdict::More) {
+            Gate::Regression
+        } else if verdicts.is_empty() || verdicts.contains(&CountVerdict::Unknown) {
+            Gate::Undecided
+        } else {
+            Gate::Passed
+        }
+    }
+
     /// The outcome over all contenders and tests.
-    pub fn gate(&self) -> Gate {
+    pub fn gate(&self, fail_on: FailOn) -> Gate {
+        if let Some(threshold) = self.plan.only_instructions() {
+            return self.gate_of_instructions(threshold);
+        }
+        let is_meant = |judged: &Judged<'_>, index: usize| match fail_on {
+            FailOn::Regression => true,
+            FailOn::CodePath => judged.kind(index) != Some(ChangeKind::Layout),
+        };
         let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
         let fails = |label: &Label| {
             matches!(label, Label::Regression { .. } | Label::EfficiencyRegression { .. })
         };
         let is_open =
             |label: &Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });
-        if labels().any(fails) {
+        let has_failed = |judged: &Judged<'_>| {
+            let mut all = judged.verdicts.iter().enumerate();
+            all.any(|(index, verdict)| fails(&verdict.label) && is_meant(judged, index))
+        };
+        if self.judged.iter().any(has_failed) {
             Gate::Regression
         } else if self.tests.is_empty() || labels().any(is_open) {
             Gate::Undecided

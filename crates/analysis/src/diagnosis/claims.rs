@@ -4,12 +4,13 @@ use rqps_observe::Meaning;
 use rqps_plan::Class;
 
 use super::evidence::{Change, Cost, Evidence, Part, Planning};
+use super::executed;
 use super::number::Number;
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
 
-/// CPU must be at least this part of the added time for a longer code path to be more than a hint.
+/// CPU must be at least this part of the added time for more CPU to be more than a hint.
 const MAIN_SHARE: f64 = 0.7;
 /// Waiting below this part of the added time is negligible.
 const NOTICED: f64 = 0.1;
@@ -90,7 +91,7 @@ pub(super) fn same_machine(view: &View) -> Option<bool> {
     moved.map(|moved| !moved)
 }
 
-pub(super) fn code_path(view: &View) -> Option<Claim> {
+pub(super) fn more_cpu(view: &View) -> Option<Claim> {
     let (what, measured) = match view.evidence.cpu {
         Some(cpu) => ("server", cpu),
         None => ("user", *view.evidence.parts.get(&Part::ServerUser)?),
@@ -118,17 +119,18 @@ pub(super) fn code_path(view: &View) -> Option<Claim> {
         true => String::new(),
         false => format!(". Top {word}: {}", growths.join(", ")),
     };
+    let (executed, counted) = executed::told(view);
     let cpu = Number::micros(&format!("{what} CPU"), &measured.change);
     let named = named.iter().map(|growth| Number::micros(&growth.frame, &growth.change));
     Some(Claim {
         share: Some(part),
         text: format!(
-            "{}: {} of {what} CPU per operation explains {} of the change{growths}",
+            "{}: {} of {what} CPU per operation explains {} of the change{growths}{executed}",
             view.rate(),
             micros_interval(&measured.change),
             share(part),
         ),
-        numbers: [cpu].into_iter().chain(named).collect(),
+        numbers: [cpu].into_iter().chain(named).chain(counted).collect(),
         is_partial: part < MAIN_SHARE,
     })
 }
@@ -457,7 +459,7 @@ pub(super) fn plan_changed(view: &View) -> Option<bool> {
 
 /// The server does other work for an operation: its CPU is half of the change, or it reads more.
 pub(super) fn works_differently(view: &View) -> Option<bool> {
-    any(&[Some(code_path(view).is_some()), view.up(metric::READ_BYTES)])
+    any(&[Some(more_cpu(view).is_some()), view.up(metric::READ_BYTES)])
 }
 
 /// A finding names at most so many differences between query plans.

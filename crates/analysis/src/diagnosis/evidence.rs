@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use rqps_observe::Meaning;
 use rqps_plan::Class;
 
+use super::executed::Executed;
+
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Estimate {
@@ -237,6 +239,8 @@ pub struct Evidence {
     /// Settings with different values.
     pub settings: Vec<String>,
     pub profile: Vec<Growth>,
+    /// None if they were not counted.
+    pub executed: Option<Executed>,
 }
 
 impl Evidence {
@@ -271,6 +275,7 @@ impl Evidence {
             builds: Builds::default(),
             settings: Vec::new(),
             profile: Vec::new(),
+            executed: None,
         }
     }
 }

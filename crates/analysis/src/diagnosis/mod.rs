@@ -8,6 +8,7 @@
 mod budget;
 mod claims;
 mod evidence;
+mod executed;
 mod line;
 mod next;
 mod number;
@@ -21,6 +22,7 @@ pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
     Builds, Change, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Verdict,
 };
+pub use executed::{Executed, Grown, SAME, signed};
 pub use line::{Line, fit_line};
 pub use next::Next;
 pub use number::Number;

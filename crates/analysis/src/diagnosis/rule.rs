@@ -11,8 +11,13 @@ use super::view::View;
 pub enum Cause {
     Environment,
     SuiteShift,
+    /// More CPU in the server, by more instructions or not.
+    Cpu,
+    /// More CPU, and about as many more instructions.
     CodePath,
-    /// The same as a code path, between builds of one source that were compiled differently.
+    /// More CPU for the same instructions.
+    Layout,
+    /// More CPU, between builds of one source that were compiled differently.
     OtherBuild,
     /// The same between builds of different sources that were compiled differently.
     CodeOrBuild,
@@ -37,7 +42,11 @@ impl Cause {
     pub fn rule(self) -> &'static str {
         match self {
             Cause::Environment => "R0",
-            Cause::CodePath | Cause::OtherBuild | Cause::CodeOrBuild => "R1",
+            Cause::Cpu
+            | Cause::CodePath
+            | Cause::Layout
+            | Cause::OtherBuild
+            | Cause::CodeOrBuild => "R1",
             Cause::Contention => "R2",
             Cause::RowContention => "R3",
             Cause::Reads => "R4",
@@ -61,13 +70,13 @@ impl Cause {
         let (slow, fast) = match self {
             Cause::Environment => ("the environment", "the environment"),
             Cause::SuiteShift => ("a common factor", "a common factor"),
+            Cause::Cpu => ("more server CPU per operation", "less server CPU per operation"),
             Cause::CodePath => ("a longer code path", "a shorter code path"),
+            Cause::Layout => ("the same instructions, slower", "the same instructions, faster"),
             Cause::OtherBuild => {
                 ("another build of the same source", "another build of the same source")
             }
-            Cause::CodeOrBuild => {
-                ("a longer code path or another build", "a shorter code path or another build")
-            }
+            Cause::CodeOrBuild => ("other code or another build", "other code or another build"),
             Cause::Contention => ("contention", "less contention"),
             Cause::RowContention => ("contention for rows", "less contention for rows"),
             Cause::Reads => ("more reads", "fewer reads"),

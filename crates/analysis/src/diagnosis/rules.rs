@@ -3,6 +3,7 @@
 use super::budget::budget_text;
 use super::claims::*;
 use super::evidence::{Builds, Evidence, Part, Verdict};
+use super::executed::{Length, length};
 use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding, Rule};
 use super::view::{View, all, any, at_least, engine, metric};
@@ -29,14 +30,17 @@ const EFFICIENCY: Rule = Rule {
 /// The rules for every test that is slower or faster.
 const RULES: [Rule; 11] = [
     Rule {
-        cause: Cause::CodePath,
-        main: code_path,
+        cause: Cause::Cpu,
+        main: more_cpu,
         supported_by: &[
             waits_little,
             |view| all(&[view.flat(metric::READ_BYTES), view.flat(metric::WRITE_BYTES)]),
             same_machine,
             |view| view.is_one_client(),
-            |view| (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty()),
+            |view| {
+                let named = (!view.evidence.profile.is_empty()).then(|| !view.growths().is_empty());
+                any(&[named, length(view).map(|length| length != Length::Apart)])
+            },
         ],
         contradicted_by: &[
             ("waits for a CPU explain the change", |view| {
@@ -166,16 +170,16 @@ const SPECIAL: [(Cause, Cause); 11] = [
     (Cause::RowContention, Cause::Contention),
     (Cause::Commit, Cause::Contention),
     // Writing the log at each commit takes CPU, too.
-    (Cause::Commit, Cause::CodePath),
+    (Cause::Commit, Cause::Cpu),
     // Each commit that waits writes its block of the log.
     (Cause::Commit, Cause::Writes),
     (Cause::Checkpoints, Cause::Writes),
     // After each checkpoint pages are logged whole, which takes CPU.
-    (Cause::Checkpoints, Cause::CodePath),
-    (Cause::Compression, Cause::CodePath),
-    (Cause::DeadEntries, Cause::CodePath),
+    (Cause::Checkpoints, Cause::Cpu),
+    (Cause::Compression, Cause::Cpu),
+    (Cause::DeadEntries, Cause::Cpu),
     // Another query plan computes, reads and writes other things.
-    (Cause::Plan, Cause::CodePath),
+    (Cause::Plan, Cause::Cpu),
     (Cause::Plan, Cause::Reads),
     (Cause::Plan, Cause::Writes),
 ];
@@ -206,6 +210,7 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
         .collect();
     findings.retain(|finding| !replaced.contains(&finding.cause));
     for finding in &mut findings {
+        finding.cause = by_instructions(finding.cause, &view);
         finding.cause = between_builds(finding.cause, evidence.builds);
     }
     findings.extend(environment);
@@ -214,11 +219,20 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     findings
 }
 
+/// Counted instructions say whether the server does more.
+fn by_instructions(cause: Cause, view: &View) -> Cause {
+    match (cause, length(view)) {
+        (Cause::Cpu, Some(Length::Longer)) => Cause::CodePath,
+        (Cause::Cpu, Some(Length::Same)) => Cause::Layout,
+        (cause, _) => cause,
+    }
+}
+
 /// More CPU may come from how a build was compiled.
 fn between_builds(cause: Cause, builds: Builds) -> Cause {
     match (cause, builds) {
-        (Cause::CodePath, Builds::OfOneSource) => Cause::OtherBuild,
-        (Cause::CodePath, Builds::Unlike) => Cause::CodeOrBuild,
+        (Cause::Cpu, Builds::OfOneSource) => Cause::OtherBuild,
+        (Cause::Cpu, Builds::Unlike) => Cause::CodeOrBuild,
         (cause, _) => cause,
     }
 }

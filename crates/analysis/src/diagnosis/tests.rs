@@ -206,7 +206,7 @@ fn r0_a_server_that_has_more_to_write_puts_itself_off_its_cpus() {
 fn a_part_of_the_time_that_may_not_have_grown_is_no_cause() {
     type Make = fn() -> Case;
     const CASES: [(Make, Part, Cause); 3] = [
-        (longer_code, Part::ServerUser, Cause::CodePath),
+        (longer_code, Part::ServerUser, Cause::Cpu),
         (mutex, Part::Rest, Cause::Contention),
         (storage::commits, Part::Rest, Cause::Commit),
     ];
@@ -302,7 +302,7 @@ fn r6_has_the_cpu_that_logging_whole_pages_takes() {
     let costlier = small_log().part(Part::ServerUser, 0.9).metric("server_cpu_user", 2.0);
     assert_eq!(costlier.causes(), [(Cause::Checkpoints, Confidence::Strong)]);
     let without = costlier.with(|evidence| evidence.dips = Some(Dips::default()));
-    assert!(without.has(Cause::CodePath), "what is more general is said then");
+    assert!(without.has(Cause::Cpu), "what is more general is said then");
 }
 
 #[test]
@@ -353,7 +353,7 @@ fn r7_is_no_more_than_a_hint_by_a_setting_alone() {
     for case in [not_profiled(), not_profiled().metric("device_write_bytes", 1.2)] {
         let causes = case.causes();
         assert!(causes.contains(&(Cause::Compression, Confidence::Hint)), "{causes:?}");
-        assert!(case.has(Cause::CodePath), "a hint does not stand for what is more general");
+        assert!(case.has(Cause::Cpu), "a hint does not stand for what is more general");
     }
 }
 
@@ -547,9 +547,9 @@ fn an_improvement_is_looked_at_from_its_base() {
         .metric("server_cpu_user", 0.45)
         .metric("server_voluntary_switches", 1.0);
     let finding = case.only();
-    assert_eq!(finding.cause, Cause::CodePath);
+    assert_eq!(finding.cause, Cause::Cpu);
     assert!(!finding.slower);
-    assert_eq!(finding.cause.name(finding.slower), "a shorter code path");
+    assert_eq!(finding.cause.name(finding.slower), "less server CPU per operation");
     assert!(
         finding.statement.starts_with(
             "operations/s by a factor of 2.06: -23.2 us (95 % interval -25.5 to -20.8) of user CPU"

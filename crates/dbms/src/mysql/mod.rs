@@ -172,7 +172,8 @@ impl Dbms for Mysql {
         let prepare = |start: &Start<'_>| {
             let file = self.configure(place, start)?;
             let runs = Runs::of(&self.installed, self.user, &place.data);
-            let mut command = self.options.server(Runs { detached: place.detached, ..runs });
+            let runs = Runs { detached: place.detached, under: &place.under, ..runs };
+            let mut command = self.options.server(runs);
             let mut defaults = OsString::from("--defaults-file=");
             defaults.push(file);
             command.arg(defaults);

@@ -156,7 +156,7 @@ impl Postgres {
         let (program, leading) = self.installed.command(&self.installed.server()?);
         let data = &place.data;
         let runs = Runs::of(&self.installed, self.user, data);
-        let runs = Runs { detached: place.detached, ..runs };
+        let runs = Runs { detached: place.detached, under: &place.under, ..runs };
         let mut command = process::command(&program, runs);
         let mut config = OsString::from("config_file=");
         config.push(settings);

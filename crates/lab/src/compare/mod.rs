@@ -4,6 +4,8 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod arm;
+mod counting;
+mod instructions;
 mod loads;
 mod order;
 mod parts;
@@ -31,6 +33,7 @@ use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use arm::{Arm, arms};
+pub(crate) use instructions::expected_time as counting_time;
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 use pass::REPEATS;
@@ -95,10 +98,17 @@ pub(crate) fn run(
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
     }
-    let mut outcome = rounds(lab, directory, plan, &setting, &parts, began)?;
+    let mut outcome = match comparison.only_instructions() {
+        Some(_) => Outcome::Complete,
+        None => rounds(lab, directory, plan, &setting, &parts, began)?,
+    };
     if outcome == Outcome::Complete {
         let made = profile::make(lab, directory, plan, &setting, &parts);
         outcome = ended(lab, "profiles", made)?;
+    }
+    if outcome == Outcome::Complete {
+        let made = instructions::make(lab, directory, plan, &setting);
+        outcome = ended(lab, "instructions", made)?;
     }
     if outcome == Outcome::Complete && !lab.keep_data {
         folders.remove_all();

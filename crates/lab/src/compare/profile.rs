@@ -30,9 +30,9 @@ const SHORTEST: Duration = Duration::from_secs(1);
 const SLICE: Duration = Duration::from_millis(100);
 
 /// A test to profile, and the names of the arms that are profiled in it.
-struct Chosen<'a> {
-    test: &'a Task,
-    contenders: Vec<String>,
+pub(super) struct Chosen<'a> {
+    pub(super) test: &'a Task,
+    pub(super) contenders: Vec<String>,
 }
 
 /// How long one contender is driven for all its profiles; if verdicts choose the tests, for as many
@@ -132,7 +132,7 @@ fn round(
 }
 
 /// The tests to profile, in their order, and those that are too many.
-fn choose<'a>(
+pub(super) fn choose<'a>(
     arms: &[Arm],
     (all, tasks): (&[String], &'a [Task]),
     profiled: &Profiled,

@@ -39,6 +39,9 @@ impl Machine {
         let arms = compare::arms(plan, comparison, &Treatment::default());
         let field = Field { plan, comparison, arms };
         let tasks = rqps_workload::tasks(&comparison.of)?;
+        if comparison.only_instructions().is_some() {
+            return Ok(self.counted(&field, &tasks));
+        }
         let work = match comparison.of.is_chain() {
             true => self.compared_runs(&field, &tasks),
             false => self.compared_tests(&field, tasks)?,
@@ -66,6 +69,29 @@ impl Machine {
             // The number of fresh rounds is known after the screen.
             pieces: pieces(rounds.min(comparison.rounds)),
         })
+    }
+
+    /// Instructions alone: a load of each contender, and servers under Callgrind for each test.
+    fn counted(&self, field: &Field<'_>, tasks: &[Task]) -> Estimate {
+        let Field { plan, comparison, arms } = field;
+        let at_once = self.cpus.clamp(1, arms.len() as u32);
+        let (mut pieces, mut disk) = (Vec::new(), 0);
+        let mut each = Duration::ZERO;
+        for one in arms {
+            let contender = &plan.contenders[one.index];
+            let fillers = tasks.iter().filter(|task| task.fills);
+            let filling = fillers.flat_map(|task| &task.takes).map(|takes| self.takes(takes));
+            let load = [(Kind::Start, start(contender).time)].into_iter().chain(filling);
+            let piece = |(kind, time)| Piece::once(&one.name, "", kind, time / at_once);
+            pieces.extend(load.map(piece));
+            let copied = restart(contender, self.copied(contender, &comparison.of));
+            each += compare::counting_time(copied) / at_once;
+            // The load, and a copy of it for each server.
+            disk += self.disk(contender, &comparison.of) * u64::from(1 + at_once);
+        }
+        let steps = comparison.tests();
+        pieces.extend(steps.iter().map(|test| Piece::once("", test, Kind::Timed, each)));
+        Estimate { steps, time: pieces.iter().collect(), disk, pieces }
     }
 
     /// One arm at a time runs all steps, on a copy of a nearly empty directory.

@@ -179,6 +179,10 @@ impl Specification for Microbenchmark {
         Microbenchmark { tests: tests.to_vec(), ..self.clone() }.into()
     }
 
+    fn unchecked(&self) -> Workload {
+        Microbenchmark { check: false, ..self.clone() }.into()
+    }
+
     fn clients(&self) -> &[u32] {
         &self.clients
     }

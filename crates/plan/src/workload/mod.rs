@@ -76,6 +76,9 @@ pub trait Specification {
         self.most_clients().into()
     }
 
+    /// The same without checks of the data.
+    fn unchecked(&self) -> Workload;
+
     /// Whether the data are checked against what was done to them.
     fn is_checked(&self) -> bool;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rqps_analysis::comparison::{
-    Observed, Quantity, background, idle, level, per_statement, refusal,
+    ChangeKind, Observed, Quantity, background, idle, level, per_statement, refusal,
 };
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
@@ -14,6 +14,7 @@ use rqps_store::{RoundRecord, StatementRecord};
 use serde::Serialize;
 
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
+use super::instructions::{self, CountJson};
 use super::profile_json::{self, Profile};
 use super::{Judged, Verdicts, label, steadiness};
 
@@ -98,6 +99,8 @@ struct Contender {
     findings: Vec<Finding>,
     /// One for each profiled test.
     profiles: Vec<Profile>,
+    /// One for each test whose instructions were to be counted.
+    instructions: Vec<CountJson>,
 }
 
 #[derive(Serialize)]
@@ -115,6 +118,8 @@ struct Test {
     label: &'static str,
     /// The label in words, with its numbers.
     verdict: String,
+    /// `code-path` or `layout`; null if that is not known, or nothing has changed.
+    kind: Option<&'static str>,
     /// The write rate that the contender reached and the required one, if it kept that in none of
     /// its runs; whatever the label.
     missed_rate: Option<MissedRate>,
@@ -275,6 +280,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
         findings: judged.findings.iter().map(finding).collect(),
         profiles: judged.profiles.iter().map(profile_json::profile).collect(),
+        instructions: instructions::json(verdicts, judged),
     }
 }
 
@@ -312,6 +318,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         method_because: verdicts.method_because(observed.name),
         label: label(&verdict.label),
         verdict: verdict.label.to_string(),
+        kind: judged.kind(index).map(ChangeKind::name),
         missed_rate: observed
             .missed_rate(&judged.contender)
             .map(|(reached, promised)| MissedRate { reached, promised }),

@@ -92,12 +92,13 @@ impl Verdicts<'_> {
         (0..self.tests.len()).filter(|&index| self.missed(contender, index).is_some()).count()
     }
 
-    /// The verdict on a test of a contender in words: a missed write rate, the label, and how the
-    /// builds were compiled if that is unusual.
+    /// The verdict on a test of a contender in words: a missed write rate, the label, the kind of
+    /// change if it is known, and how the builds were compiled if that is unusual.
     pub(crate) fn told(&self, judged: &Judged<'_>, index: usize) -> String {
         let missed = self.missed(&judged.contender, index);
         let label = judged.verdicts[index].label.to_string();
-        let parts = missed.into_iter().chain([label]).chain(self.built(judged));
+        let kind = judged.kind(index).map(|kind| kind.name().to_string());
+        let parts = missed.into_iter().chain([label]).chain(kind).chain(self.built(judged));
         parts.collect::<Vec<_>>().join("; ")
     }
 

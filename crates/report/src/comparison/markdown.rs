@@ -13,6 +13,9 @@ const FINDINGS: usize = 7;
 const REFUSALS: usize = 4;
 
 pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
+    if verdicts.plan.only_instructions().is_some() {
+        return super::instructions::markdown(verdicts);
+    }
     let mut lines = vec![String::new()];
     for judged in verdicts.judged.iter().take(CONTENDERS) {
         let doubt = judged.invalid.as_ref().map_or(String::new(), |why| {
@@ -26,6 +29,7 @@ pub(crate) fn lines(verdicts: &Verdicts<'_>) -> Vec<String> {
     lines.push(String::new());
     lines.extend(table(verdicts));
     lines.extend(findings(verdicts));
+    lines.extend(super::instructions::markdown(verdicts));
     let remarks = verdicts.remarks().join(" ");
     lines.extend([String::new(), escape(&remarks)]);
     lines.extend(refusals(verdicts));

@@ -3,6 +3,7 @@
 mod curves;
 mod evidence_json;
 mod flame;
+mod instructions;
 mod joined;
 mod json;
 mod junit;

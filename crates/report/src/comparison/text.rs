@@ -5,7 +5,9 @@ use comfy_table::{Cell, CellAlignment, Color, Table};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, TAIL, TIMES_NOTE, Verdicts, change, post, profile_text, ratio, span};
+use super::{
+    Judged, TAIL, TIMES_NOTE, Verdicts, change, instructions, post, profile_text, ratio, span,
+};
 use crate::Colour;
 use crate::model::loaded;
 use crate::model::number::duration;
@@ -16,6 +18,10 @@ const REFUSALS: usize = 10;
 
 /// The verdicts as text, without the facts of the run.
 pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
+    if verdicts.plan.only_instructions().is_some() {
+        let texts = verdicts.judged.iter().map(|judged| instructions::text(verdicts, judged));
+        return texts.collect::<Vec<_>>().join("\n");
+    }
     let mut parts = vec![post::text(verdicts)];
     for judged in &verdicts.judged {
         parts.push(format!("{} relative to {}\n", judged.contender, verdicts.base));
@@ -26,6 +32,7 @@ pub(crate) fn text(verdicts: &Verdicts<'_>, colour: Colour) -> String {
         parts.push(times(verdicts, judged));
         parts.push(findings(judged));
         parts.push(profile_text::text(&judged.profiles));
+        parts.push(instructions::text(verdicts, judged));
     }
     let remarks = verdicts.remarks().into_iter();
     parts.push(bullets("Certainty", &remarks.collect::<Vec<_>>()));

@@ -73,9 +73,15 @@ fn tests_and_rounds(model: &Model) -> String {
     format!("{} in {}", plural(tests.len(), "test"), plural(rounds as usize, "round"))
 }
 
+/// Facts about clients that are timed, and about checks.
+const TIMED: [&str; 3] = ["clients", "time", "checks"];
+
 fn facts(model: &Model) -> Vec<(&'static str, String)> {
     let plan = &model.run.plan;
     let mut facts = plan.workload().facts();
+    if plan.comparison().is_some_and(|comparison| comparison.only_instructions().is_some()) {
+        facts.retain(|(what, _)| !TIMED.contains(what));
+    }
     facts.extend(plan.comparison().into_iter().flat_map(comparison_facts));
     facts.push(("seed", plan.seed.to_string()));
     facts.push(("transport", transports(model)));
@@ -116,6 +122,14 @@ fn told(all: impl Iterator<Item = String>) -> String {
 }
 
 fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
+    if comparison.only_instructions().is_some() {
+        let method =
+            "instructions of one client's operations, counted by callgrind; nothing is timed";
+        return vec![
+            ("method", method.to_string()),
+            ("servers", "two of each contender, each on a copy of its load".to_string()),
+        ];
+    }
     let fresh = comparison
         .confirm
         .map_or(String::new(), |rounds| format!("; then {rounds} fresh ones for apparent changes"));

@@ -1,7 +1,7 @@
 //! The result of a comparison, format by format.
 
 use jsonschema::Validator;
-use rqps_analysis::comparison::{Gate, interim};
+use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_plan::{Class, Counts, Design, Flags, Method, StoredBaseline};
 use rqps_report::Colour;
 use rqps_store::{RoundRecord, Run, SliceRecord};
@@ -169,8 +169,8 @@ fn what_people_do_not_run_is_told_at_the_top_and_in_each_label() {
 fn builds_that_were_compiled_otherwise_are_no_releases() {
     for (versions, levels, cause) in [
         (["15.18"; 2], ["-Os", "-O2"], "another build of the same source"),
-        (["15.18", "18.0"], ["-Os", "-O2"], "code path or another build"),
-        (["15.18", "18.0"], ["-O2"; 2], "code path:"),
+        (["15.18", "18.0"], ["-Os", "-O2"], "other code or another build"),
+        (["15.18", "18.0"], ["-O2"; 2], "more server CPU per operation:"),
     ] {
         let run = built(versions, levels);
         let told = text(&run, Colour::Never);
@@ -240,25 +240,29 @@ fn the_suite_shift_is_told_and_what_each_test_is_without_it() {
 #[test]
 fn a_gate_fails_by_the_margin_and_never_for_what_got_faster() {
     let mut run = comparison(&["new"], 6, None);
-    assert_eq!(gate(&run), Some(Gate::Regression));
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Regression));
     run.rounds.retain(|pass| pass.test != "point-query");
-    assert_eq!(gate(&run), Some(Gate::Passed), "1 % slower is below the margin of 2 %");
+    assert_eq!(
+        gate(&run, FailOn::Regression),
+        Some(Gate::Passed),
+        "1 % slower is below the margin of 2 %"
+    );
     let Design::Comparison(plan) = &mut run.plan.design else { unreachable!() };
     plan.margin = Some(0.005);
-    assert_eq!(gate(&run), Some(Gate::Regression));
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Regression));
     run.rounds.retain(|pass| pass.test == "scan");
     for pass in &mut run.rounds {
         pass.discarded = Some("the machine was busy".to_string());
     }
-    assert_eq!(gate(&run), Some(Gate::Undecided));
-    assert_eq!(gate(&suite::run(&["sqlite"], &[1])), None, "no comparison");
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Undecided));
+    assert_eq!(gate(&suite::run(&["sqlite"], &[1]), FailOn::Regression), None, "no comparison");
 }
 
 /// Intervals and guards decide the label. Without guards, the machine is another possible cause.
 #[test]
 fn a_machine_that_was_slower_is_told_and_takes_no_label_back() {
     let run = disturbed(-4.0, [100, 100, 108]);
-    assert_eq!(gate(&run), Some(Gate::Regression));
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Regression));
     let found = &parsed(&run)["comparison"]["contenders"][0];
     assert_eq!(found["tests"][0]["label"], "regression");
     assert_eq!(found["findings"][0]["rule"], "R0", "{found}");
@@ -329,5 +333,5 @@ fn a_machine_on_which_nothing_can_be_seen_says_what_could_have_been() {
     let told = text(&run, Colour::Never).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(told.contains("8 of 8 tests are inconclusive, with a median MDE of"), "{told}");
     assert!(told.contains("Use more rounds"), "{told}");
-    assert_eq!(gate(&run), Some(Gate::Undecided));
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Undecided));
 }

@@ -1,6 +1,6 @@
 //! The formats of a run that is analysed for one of them alone.
 
-use rqps_analysis::comparison::Gate;
+use rqps_analysis::comparison::{FailOn, Gate};
 use rqps_report::{Colour, File, Report};
 use rqps_store::Run;
 
@@ -38,6 +38,6 @@ pub(crate) fn post(run: &Run, colour: Colour) -> String {
     rqps_report::post(&Report::new(run), colour)
 }
 
-pub(crate) fn gate(run: &Run) -> Option<Gate> {
-    Report::new(run).gate()
+pub(crate) fn gate(run: &Run, fail_on: FailOn) -> Option<Gate> {
+    Report::new(run).gate(fail_on)
 }

@@ -10,6 +10,7 @@ mod evidence;
 mod export;
 mod html;
 mod index;
+mod instructions;
 mod joined;
 mod json;
 mod made;

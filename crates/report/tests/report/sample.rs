@@ -48,6 +48,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         contenders: records,
         rounds,
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

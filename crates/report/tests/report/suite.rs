@@ -121,6 +121,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         contenders: records,
         rounds,
         profiles: Vec::new(),
+        counts: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -94,7 +94,7 @@ impl Held<'_> {
         let verdicts = verdict::judge(&cells, &Options::default()).verdicts;
         let evidence = match self.intervention {
             Some(_) if self.experiment.engine != SYNTHETIC => {
-                self.pair().evidence(&self.experiment.run, tests, &verdicts, &[])
+                self.pair().evidence(&self.experiment.run, tests, &verdicts, &[], &[])
             }
             _ => Vec::new(),
         };
@@ -295,10 +295,10 @@ fn is_right(intervention: Intervention, findings: &[Finding], evidence: &Evidenc
         Intervention::Injected(injection) => injection,
     };
     match injection {
-        Injection::Delay { client: 0.0, .. } => first == Some(Cause::CodePath),
+        Injection::Delay { client: 0.0, .. } => first == Some(Cause::Cpu),
         // A DBMS inside the client has no CPU of its own.
         Injection::Delay { .. } if !evidence.parts.contains_key(&Part::Client) => {
-            first == Some(Cause::CodePath)
+            first == Some(Cause::Cpu)
         }
         // No rule is about the client: its part of the budget grows, and the server is not blamed.
         Injection::Delay { .. } => {
@@ -399,6 +399,7 @@ mod tests {
             manifest: Manifest::default(),
             contenders: Vec::new(),
             profiles: Vec::new(),
+            counts: Vec::new(),
             rounds: (1..=4).map(pass).collect(),
             parts: Vec::new(),
             differences: Vec::new(),

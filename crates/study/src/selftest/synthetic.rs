@@ -162,6 +162,7 @@ impl MadeUp {
                 contenders: Vec::new(),
                 rounds: passes,
                 profiles: Vec::new(),
+                counts: Vec::new(),
                 parts: Vec::new(),
                 differences: Vec::new(),
             },

@@ -56,7 +56,7 @@ fn r4_a_statement_that_begins_to_read_takes_cpu_for_it() {
     };
     assert_eq!(begins(31.3).causes(), [(Cause::Reads, Confidence::Strong)]);
     let few = begins(0.01).causes();
-    assert_eq!(few[0].0, Cause::CodePath, "one in a hundred operations reads: {few:?}");
+    assert_eq!(few[0].0, Cause::Cpu, "one in a hundred operations reads: {few:?}");
 }
 
 #[test]

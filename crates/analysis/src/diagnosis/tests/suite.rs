@@ -22,7 +22,7 @@ fn the_same_cause_in_several_tests_of_a_class_is_one_finding() {
     assert_eq!(findings[0].tests.len(), 4);
     assert!(
         findings[0].statement.starts_with(
-            "range queries: 4 of 4 tests, -3.0 % to -2.0 %: a longer code path (hint). range-3: \
+            "range queries: 4 of 4 tests, -3.0 % to -2.0 %: more server CPU per operation (hint). range-3: \
              -3.0 % operations/s"
         ),
         "{}",

@@ -74,6 +74,10 @@ impl Specification for InsertBenchmark {
         self.clone().into()
     }
 
+    fn unchecked(&self) -> Workload {
+        InsertBenchmark { check: false, ..self.clone() }.into()
+    }
+
     fn clients(&self) -> &[u32] {
         std::slice::from_ref(&self.clients)
     }
