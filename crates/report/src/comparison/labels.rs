@@ -71,6 +71,11 @@ pub(crate) fn class(label: &Label) -> &'static str {
     NAMES[place(label)].class
 }
 
+/// Whether the rate or a cost has changed.
+pub(crate) fn is_change(label: &Label) -> bool {
+    !matches!(label, Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. })
+}
+
 /// The label in a cell of a table for a post.
 pub(crate) fn short(label: &Label) -> &'static str {
     NAMES[place(label)].short

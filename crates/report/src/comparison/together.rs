@@ -10,7 +10,8 @@ use rqps_stats::{Column, METRICS};
 use rqps_store::{Measurement, RoundRecord, Status, WorkRecord};
 
 use super::Verdicts;
-use crate::model::{Model, StepModel, Table, by_known_column};
+use crate::document::Table;
+use crate::model::{Model, StepModel, by_known_column};
 
 impl Verdicts<'_> {
     /// A step for each test with runs that count; none for slices.

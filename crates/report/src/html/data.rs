@@ -12,13 +12,13 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::counters;
-use super::table::table;
 use crate::comparison::Verdicts;
 use crate::csv::{csv, has_metrics, metrics_csv, suite_files, verdicts_csv};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
-use crate::text::post;
-use crate::{Colour, Report};
+use crate::render::Terminal;
+use crate::render::html::table;
+use crate::{Report, post};
 
 /// A file to save: the id of the script element, the name of the file, and its description.
 type File = (&'static str, &'static str, &'static str);
@@ -71,7 +71,7 @@ pub(super) fn section(
             (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
             (embedded("plan", &run.plan.to_toml()))
             (embedded("result", &summary_json(report)))
-            (embedded("text", &post(report, Colour::Never)))
+            (embedded("text", &post(report, Terminal::PLAIN)))
             @for ((id, _, _), content) in &tables { (embedded(id, content)) }
             @for (file, content) in &of_suite { (embedded(file, content)) }
         }
@@ -87,7 +87,7 @@ fn engine_tables<'m>(model: &'m Model<'_>) -> BTreeMap<&'m str, String> {
     let tables = model.steps.iter().map(|step| (step.name, engine(model, step)));
     tables
         .filter(|(_, cells)| !cells.is_empty())
-        .map(|(step, cells)| (step, table("counter", &cells).into_string()))
+        .map(|(step, cells)| (step, table(&cells).into_string()))
         .collect()
 }
 

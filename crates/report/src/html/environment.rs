@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use rqps_plan::Flags;
 use rqps_store::{ContenderRecord, Manifest, Run};
 
-use super::table::table;
+use crate::document::{Cell, Heading, Row, Table};
 use crate::model::{Model, differences, origins};
+use crate::render::html::table;
 
 pub(super) fn sections(model: &Model) -> Markup {
     let differences = differences(model);
@@ -13,17 +14,13 @@ pub(super) fn sections(model: &Model) -> Markup {
         section #environment {
             h2 { "Environment" }
             h3 { "Contenders" }
-            (contenders(&model.run.contenders))
+            (table(&contenders(&model.run.contenders)))
             @if !differences.is_empty() {
                 h3 { "Settings in force that differ" }
-                div.words {
-                    @for difference in &differences {
-                        (table(&difference.dbms, &difference.table))
-                    }
-                }
+                @for difference in &differences { (table(difference)) }
             }
             h3 { "Machine" }
-            (machine(model.run))
+            (table(&machine(model.run)))
             (reproduce(model.run))
         }
     }
@@ -66,75 +63,48 @@ fn typed(command: &[String]) -> String {
     command.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-fn contenders(records: &[ContenderRecord]) -> Markup {
-    let columns = [
-        "name",
-        "contender",
-        "DBMS",
-        "version",
-        "source",
-        "transport",
-        "compiler",
-        "compiled with",
-        "C library",
-        "server SHA-256",
-        "archive SHA-256",
-        "seconds to start",
-    ];
-    html! {
-        div.scroll tabindex="0" {
-            table.words {
-                thead { tr { @for column in columns { th scope="col" { (column) } } } }
-                tbody {
-                    @for record in records {
-                        tr data-of=(record.name) {
-                            th scope="row" { (record.name) }
-                            td { (record.spec) }
-                            td { (record.dbms) }
-                            td { (record.version) }
-                            td { (record.source) }
-                            td { (record.transport) }
-                            td.long { (known(&record.compiler)) }
-                            td.long { (compiled(record.flags.as_ref())) }
-                            td { (known(&record.libc)) }
-                            td { (digest(&record.server_sha256)) }
-                            td { (digest(&record.archive_sha256)) }
-                            td { (format!("{:.1}", record.start_seconds)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
+type Known = fn(&ContenderRecord) -> String;
+
+const COLUMNS: [(&str, Known); 11] = [
+    ("contender", |record| record.spec.clone()),
+    ("DBMS", |record| record.dbms.clone()),
+    ("version", |record| record.version.clone()),
+    ("source", |record| record.source.clone()),
+    ("transport", |record| record.transport.clone()),
+    ("compiler", |record| known(&record.compiler)),
+    ("compiled with", |record| record.flags.as_ref().map_or("-".to_string(), compiled)),
+    ("C library", |record| known(&record.libc)),
+    ("server SHA-256", |record| digest(&record.server_sha256)),
+    ("archive SHA-256", |record| digest(&record.archive_sha256)),
+    ("seconds to start", |record| format!("{:.1}", record.start_seconds)),
+];
+
+fn contenders(records: &[ContenderRecord]) -> Table {
+    let row = |record: &ContenderRecord| {
+        let cells = COLUMNS.map(|(_, known)| Cell::plain(known(record)));
+        Row::new(&record.name, cells.into()).of(&record.name)
+    };
+    let headings = COLUMNS.map(|(name, _)| Heading::words(name));
+    Table::new(headings.into(), records.iter().map(row).collect()).named("name")
 }
 
-fn known(value: &Option<String>) -> &str {
-    value.as_deref().unwrap_or("-")
+fn known(value: &Option<String>) -> String {
+    value.clone().unwrap_or_else(|| "-".to_string())
 }
 
-/// The level and unusual flags, and below them all others.
-fn compiled(flags: Option<&Flags>) -> Markup {
-    let Some(flags) = flags else { return html! { "-" } };
-    html! {
-        (flags.told())
-        @let details = flags.details();
-        @if !details.is_empty() { br; span.dim { (details.join(", ")) } }
-    }
+/// The level and unusual flags, then all others.
+fn compiled(flags: &Flags) -> String {
+    [flags.told()].into_iter().chain(flags.details()).collect::<Vec<_>>().join(", ")
 }
 
-/// The first digits, which differ between builds; all digits on hover and in the data.
-fn digest(value: &Option<String>) -> Markup {
-    match value {
-        Some(digest) => {
-            let start: String = digest.chars().take(12).collect();
-            html! { abbr title=(digest) { code { (start) } } }
-        }
-        None => html! { "-" },
-    }
+/// The first digits, which differ between builds; all digits are in the data.
+fn digest(value: &Option<String>) -> String {
+    let start = value.as_ref().map(|digest| digest.chars().take(12).collect());
+    start.unwrap_or_else(|| "-".to_string())
 }
 
 /// A column for each run, if several were merged.
-fn machine(run: &Run) -> Markup {
+fn machine(run: &Run) -> Table {
     let origins = origins(run);
     let mut names: Vec<&str> = Vec::new();
     for (name, _) in origins.iter().flat_map(|(_, manifest)| &manifest.machine) {
@@ -142,34 +112,15 @@ fn machine(run: &Run) -> Markup {
             names.push(name);
         }
     }
-    html! {
-        div.scroll tabindex="0" {
-            table.words {
-                @if !run.parts.is_empty() {
-                    thead {
-                        tr {
-                            th scope="col" { "run" }
-                            @for (name, _) in &origins { th scope="col" { (name) } }
-                        }
-                    }
-                }
-                tbody {
-                    @for (name, value) in FACTS {
-                        tr {
-                            th scope="row" { (name) }
-                            @for (_, manifest) in &origins { td { (value(manifest)) } }
-                        }
-                    }
-                    @for name in names {
-                        tr {
-                            th scope="row" { (name) }
-                            @for (_, manifest) in &origins { td { (fact(manifest, name)) } }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let row = |name: &str, value: &dyn Fn(&Manifest) -> String| {
+        let cells = origins.iter().map(|(_, manifest)| Cell::plain(value(manifest)));
+        Row::new(name, cells.collect())
+    };
+    let known = FACTS.iter().map(|(name, value)| row(name, value));
+    let read = names.iter().map(|name| row(name, &|manifest| fact(manifest, name).to_string()));
+    let headings = origins.iter().map(|(name, _)| Heading::words(*name));
+    let rows = known.chain(read).collect();
+    Table::new(headings.collect(), rows).named(if run.parts.is_empty() { "" } else { "run" })
 }
 
 type Fact = fn(&Manifest) -> String;

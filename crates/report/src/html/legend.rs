@@ -7,6 +7,7 @@ use rqps_stats::{COSTS, Column, METRICS};
 use super::why;
 use crate::comparison::Verdicts;
 use crate::model::{MEASURES, Matrix};
+use crate::render::html::terms;
 
 /// The content of the page, which the legend explains.
 pub(super) struct Legend<'a> {
@@ -96,9 +97,9 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
     let operation = ("operation", counted.what.as_str());
     html! {
         h3 { "Verdicts" }
-        (words(LABELS.into_iter()))
+        (terms(LABELS.into_iter()))
         h3 { "Words" }
-        (words([operation].into_iter().chain(WORDS)))
+        (terms([operation].into_iter().chain(WORDS)))
         h3 { "Measures" }
         dl.legend {
             @for measure in &matrix.measures {
@@ -107,7 +108,7 @@ fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix) -> Markup {
         }
         @if why::is_known(verdicts) {
             h3 { "What else changed per " (counted.one) }
-            (words(why::METRICS.into_iter().map(|(_, name, legend)| (name, legend))))
+            (terms(why::METRICS.into_iter().map(|(_, name, legend)| (name, legend))))
         }
     }
 }
@@ -126,10 +127,6 @@ fn together(verdicts: &Verdicts<'_>) -> Markup {
     }
 }
 
-fn words<'w>(words: impl Iterator<Item = (&'w str, &'w str)>) -> Markup {
-    html! { dl.legend { @for (word, what) in words { div { dt { (word) } dd { (what) } } } } }
-}
-
 fn steps() -> Markup {
     html! {
             h3 { "Metrics, with the names of the Insert Benchmark posts" }
@@ -146,7 +143,7 @@ fn steps() -> Markup {
 fn suite() -> Markup {
     html! {
             h3 { "Tests" }
-            (words(MEASURES.iter().map(|measure| (measure.name, measure.legend))))
+            (terms(MEASURES.iter().map(|measure| (measure.name, measure.legend))))
             h3 { "iostat, vmstat normalized by operation rate" }
             (definitions(&IOSTAT))
             (definitions(&VMSTAT))

@@ -13,8 +13,6 @@ mod statements;
 mod step;
 mod strip;
 mod suite;
-mod summary;
-mod table;
 mod together;
 mod verdicts;
 mod why;
@@ -22,10 +20,12 @@ mod why;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use self::legend::Legend;
-use self::table::table;
 use crate::Report;
+use crate::build::{promises, summaries};
 use crate::comparison::Verdicts;
-use crate::model::{Matrix, Model, Prose, Suite, Table, histories};
+use crate::document::Table;
+use crate::model::{Matrix, Model, Prose, Suite, histories};
+use crate::render::html::{blocks, table};
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// Concatenated into one scope.
@@ -96,7 +96,7 @@ pub fn html(report: &Report<'_>) -> String {
                     } @else if let Some(suite) = &suite {
                         (suite::sections(suite, matrix.as_ref()))
                     } @else {
-                        (summary::section(model))
+                        (summary(model))
                         @if let Some(matrix) = &matrix { (relative::section(matrix)) }
                         @for step in &model.steps { (step::section(model, step)) }
                         (sizes::section(model, "Sizes at the end of each step, and bytes written in it", by_contender))
@@ -127,14 +127,27 @@ fn head(prose: &Prose) -> Markup {
     }
 }
 
+/// The result of the Insert Benchmark at a glance.
+fn summary(model: &Model) -> Markup {
+    let [rates, shares, kept, cpu] = summaries(model);
+    let [short, lag] = promises(model);
+    html! {
+        section #summary {
+            h2 { "Summary" }
+            (strip::strip(model, &strip::STEPS))
+            @for noted in [rates, shares, kept, short, lag, cpu] { (blocks(&noted.blocks())) }
+        }
+    }
+}
+
 /// The sizes of a few steps.
 fn by_contender(title: &'static str, cells: &Table) -> Markup {
-    html! { h3 { (title) } (table("contender", cells)) }
+    html! { h3 { (title) } (table(cells)) }
 }
 
 /// The sizes of tests: transposed, since there may be many.
 fn by_test(title: &'static str, cells: &Table) -> Markup {
-    html! { h3 { (title) } (table("test", &cells.transposed())) }
+    html! { h3 { (title) } (table(&cells.transposed("test"))) }
 }
 
 fn contents(

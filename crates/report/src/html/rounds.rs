@@ -2,12 +2,15 @@
 //! the tables that are pooled over rounds.
 
 use maud::{Markup, html};
+use rqps_analysis::comparison::Time;
 
 use super::statements::{By, statements};
 use super::{counters, together};
-use crate::comparison::{TIMES_NOTE, Verdicts, ratio, span};
-use crate::model::number::duration;
+use crate::build::comparison::{time_cells, time_headings};
+use crate::comparison::{TIMES_NOTE, Verdicts};
+use crate::document::{Cell, Heading, Row, Table};
 use crate::model::{Matrix, MatrixRow, Model};
+use crate::render::html::table;
 
 const NOTE: &str = "Each dot is a contender in a round. Lines join the dots of a round: a busy machine moves \
      all of them, a change of one server moves one. A cross below is a discarded measurement. In the charts, a \
@@ -75,65 +78,34 @@ fn folded(
 
 /// Service times of the counted operations of whole runs.
 fn times(verdicts: &Verdicts<'_>, index: usize) -> Markup {
-    let of = verdicts.judged.iter().map(|judged| (judged, verdicts.times(judged, index)));
-    let known: Vec<_> = of.filter(|(_, times)| !times.is_empty()).collect();
+    let rows = verdicts.judged.iter().flat_map(|judged| {
+        let row = |time: Time<'_>| {
+            let cells = [time.name.to_string()].into_iter().chain(time_cells(&time));
+            Row::new(&judged.contender, cells.map(Cell::plain).collect())
+        };
+        verdicts.times(judged, index).into_iter().map(row).collect::<Vec<_>>()
+    });
+    let legend = "share of the operations that took at most this long";
+    let mut headings = vec![Heading::new("percentile", legend)];
+    headings.extend(time_headings(verdicts, "contender's time"));
+    let times = Table::new(headings, rows.collect()).named("contender");
     html! {
-        @if !known.is_empty() {
+        @if !times.is_empty() {
             h4 { "Service time by percentile, over rounds" }
-            div.scroll tabindex="0" {
-                table {
-                    thead { tr {
-                        th scope="col" { "contender" }
-                        th scope="col" { abbr title="share of the operations that took at most this long" { "percentile" } }
-                        th scope="col" { (verdicts.base) }
-                        th scope="col" { "contender's time" }
-                        th scope="col" { "ratio" }
-                        th scope="col" { "95 % interval" }
-                    } }
-                    tbody {
-                        @for (judged, times) in &known {
-                            @for time in times {
-                                tr data-of=(judged.contender) {
-                                    th scope="row" { (judged.contender) }
-                                    td { (time.name) }
-                                    td { (duration(time.base.round() as u64)) }
-                                    td { (duration(time.contender.round() as u64)) }
-                                    td { (ratio(time.ratio)) }
-                                    td { (span(time.ratio)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
+            (table(&times))
             p.note { (TIMES_NOTE) }
         }
     }
 }
 
 fn numbers(matrix: &Matrix, row: &MatrixRow, unit: &str) -> Markup {
-    html! {
-        h4 { "By round, " (unit) }
-        div.scroll tabindex="0" {
-            table.by-round {
-                thead { tr {
-                    th scope="col" { "contender" }
-                    @for round in &row.rounds { th scope="col" { (round) } }
-                } }
-                tbody {
-                    @for (name, values) in matrix.contenders.iter().zip(&row.values[0]) {
-                        tr data-of=(name) {
-                            th scope="row" { (name) }
-                            @for value in values {
-                                @match value {
-                                    Some(value) => td { (format!("{value:.0}")) },
-                                    None => td.missing { "-" },
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
+    let cell = |value: &Option<f64>| match value {
+        Some(value) => Cell::plain(format!("{value:.0}")),
+        None => Cell::missing("-"),
+    };
+    let contenders = matrix.contenders.iter().zip(&row.values[0]);
+    let rows = contenders.map(|(name, values)| Row::new(name, values.iter().map(cell).collect()));
+    let headings = row.rounds.iter().map(|round| Heading::new(round.to_string(), ""));
+    let by_round = Table::new(headings.collect(), rows.collect()).named("contender");
+    html! { h4 { "By round, " (unit) } (table(&by_round)) }
 }

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Model, Table, all_sizes};
+use crate::document::Table;
+use crate::model::{Model, all_sizes};
 
 /// A section of the sizes that were read, each drawn by `each`; empty if none was.
 pub(super) fn section(

@@ -4,8 +4,9 @@ use maud::{Markup, html};
 use rqps_plan::Counts;
 
 use super::statements::{By, statements};
-use super::table::table;
-use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel, Tone};
+use crate::document::Tone;
+use crate::model::{self, ENGINE_NOTE, HISTOGRAM_NOTE, METRICS_NOTE, Model, StepModel};
+use crate::render::html::table;
 
 /// The id of a step's section: names contain no blanks.
 pub(super) fn anchor(step: &StepModel) -> String {
@@ -18,7 +19,7 @@ const ENGINE_TITLE: &str = "Counters of the DBMS";
 const LEAST_SECONDS: usize = 3;
 
 pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
-    let metrics = model::metrics(model, step);
+    let metrics = model::metrics(model, step).named("tag");
     html! {
         section.step id=(anchor(step)) {
             h2 { (step.heading()) }
@@ -27,7 +28,7 @@ pub(super) fn section(model: &Model, step: &StepModel) -> Markup {
             (histogram_tables(model, step))
             @if !metrics.is_empty() {
                 h3 { "Metrics" }
-                (table("tag", &metrics))
+                (table(&metrics))
                 p.note { (METRICS_NOTE) " " a href="#legend" { "Legend" } }
             }
             (cost_table(model, step))
@@ -81,7 +82,7 @@ pub(super) fn histogram_tables(model: &Model, step: &StepModel) -> Markup {
     html! {
         @for histogram in &histograms {
             h3 { (histogram.clock.title(histogram.operation)) }
-            (table("contender", &histogram.table))
+            (table(&histogram.table))
         }
         @if !histograms.is_empty() { p.note { (HISTOGRAM_NOTE) } }
     }
@@ -92,7 +93,7 @@ pub(super) fn cost_table(model: &Model, step: &StepModel) -> Markup {
     html! {
         @if !costs.is_empty() {
             h3 { "Costs of server and client, per " (step.counts.operation()) }
-            (table("contender", &costs))
+            (table(&costs))
         }
     }
 }

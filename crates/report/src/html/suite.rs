@@ -4,12 +4,13 @@ use maud::{Markup, html};
 
 use super::step::{anchor, bars, chart, cost_table, engine_table, histogram_tables, sent};
 use super::strip::{TESTS, strip};
-use super::table::{cells, head, table};
 use super::{relative, sizes};
+use crate::document::Table;
 use crate::model::{
-    BUSY, Grouped, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE,
-    SHARE, StepModel, Suite, Table, Test, UNREPORTED, normalised, variations,
+    BUSY, Growth, MEASURES, Matrix, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
+    StepModel, Suite, Test, UNREPORTED, normalised, variations,
 };
+use crate::render::html::{More, table, terms, with_more};
 
 const SHARE_NOTE: &str = "The client's CPU as a percentage of the CPU of client and DBMS. There is no \
      number if they share a process.";
@@ -65,14 +66,14 @@ fn summary(suite: &Suite) -> Markup {
                 @for (title, note, measure) in &measures {
                     details {
                         summary { (title) (with) }
-                        (grouped(&suite.by_contender(clients, measure)))
+                        (table(&suite.by_contender(clients, measure)))
                         p.note { (note) }
                     }
                 }
                 @for (index, name) in suite.model.contenders.iter().enumerate() {
                     details data-of=(name) {
                         summary { "All measures of " (name) (with) }
-                        (grouped(&suite.by_measure(clients, index, &MEASURES)))
+                        (table(&suite.by_measure(clients, index, &MEASURES)))
                         p.note { (SCAN_NOTE) " " a href="#legend" { "Legend" } }
                     }
                 }
@@ -95,9 +96,9 @@ fn throughput(suite: &Suite, clients: u32) -> Markup {
         }
         div.beside {
             @if let Some(relative) = &relative {
-                div { h3 { "Relative queries per second" } (grouped(relative)) }
+                div { h3 { "Relative queries per second" } (table(relative)) }
             }
-            div { h3 { "Queries per second" } (grouped(&suite.by_contender(clients, &RATE))) }
+            div { h3 { "Queries per second" } (table(&suite.by_contender(clients, &RATE))) }
         }
         p.note { @if relative.is_some() { (PUBLISHED_NOTE) " " } (SCAN_NOTE) }
     }
@@ -119,11 +120,7 @@ fn scaleup(suite: &Suite) -> Markup {
                 @for (group, buckets) in suite.buckets(index) {
                     details {
                         summary { (group) ", by scale-up at " (most) " clients" }
-                        dl.legend {
-                            @for (bounds, tests) in &buckets {
-                                div { dt { (bounds) } dd { (tests) } }
-                            }
-                        }
+                        (terms(buckets.iter().map(|(bounds, tests)| (bounds.as_str(), tests.as_str()))))
                     }
                 }
             }
@@ -139,7 +136,8 @@ fn growths(suite: &Suite, contender: usize) -> Markup {
         html! { td { @if let Some(growth) = found { (curve(growth)) } } }
     };
     let name = format!("Scale-up of {}", suite.model.contenders[contender]);
-    rows_in_groups(&suite.scaleup(contender), &curve_of, Some(&name))
+    let more = More { heading: "growth", cell: &curve_of, name: &name };
+    with_more(&suite.scaleup(contender), Some(&more))
 }
 
 /// Growth over clients, both logarithmic, with the perfect line dashed.
@@ -169,40 +167,6 @@ fn curve(growth: &Growth) -> Markup {
     }
 }
 
-/// A table whose rows lead to the tests.
-fn grouped(table: &Grouped) -> Markup {
-    rows_in_groups(table, &|_| html! {}, None)
-}
-
-/// A table with charts in its last column has a name, which is the file name of its picture.
-fn rows_in_groups(table: &Grouped, more: &dyn Fn(&str) -> Markup, name: Option<&str>) -> Markup {
-    html! {
-        div.scroll tabindex="0" data-save=[name] {
-            table.tests {
-                thead {
-                    tr {
-                        th scope="col" { "test" }
-                        @for heading in &table.headings { (head(heading)) }
-                        @if name.is_some() { th scope="col" { "growth" } }
-                    }
-                }
-                @for (title, rows) in table.groups.iter().filter(|(_, rows)| !rows.is_empty()) {
-                    tbody {
-                        tr.group { th scope="rowgroup" colspan="99" { (title) } }
-                        @for row in rows {
-                            tr {
-                                th scope="row" { a href={ "#test-" (row.name) } { (row.name) } }
-                                (cells(row, &table.headings))
-                                (more(&row.name))
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
 fn tests(model: &Model, title: &str, tests: &[Test]) -> Markup {
     html! {
         section id=(group_anchor(title)) {
@@ -227,19 +191,19 @@ fn folded(model: &Model, test: &Test) -> Markup {
 }
 
 fn body(model: &Model, step: &StepModel) -> Markup {
-    let [io, cpu] = normalised(model, step);
+    let [io, cpu] = normalised(model, step).map(|table| table.named("dbms"));
     let variations = variations(model, step);
     html! {
         (bars(model, step))
         (chart(step))
         @if !variations.is_empty() {
             h3 { "Variation of the rate from second to second, " (step.counts.unit()) }
-            (table("contender", &variations))
+            (table(&variations))
         }
         @if !io.is_empty() {
             h3 { "iostat, vmstat normalized by operation rate" }
-            (table("dbms", &io))
-            (table("dbms", &cpu))
+            (table(&io))
+            (table(&cpu))
             p.note { (NORMALISED_NOTE) " " a href="#legend" { "Legend" } }
         }
         (histogram_tables(model, step))
@@ -254,7 +218,7 @@ fn by_step(title: &'static str, cells: &Table) -> Markup {
     html! {
         details {
             summary { (title) }
-            (table("step", &cells.transposed()))
+            (table(&cells.transposed("step")))
         }
     }
 }

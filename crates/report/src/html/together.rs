@@ -3,10 +3,10 @@
 use maud::{Markup, html};
 
 use super::step::{cost_table, histogram_tables};
-use super::summary::{drawn, promises};
-use super::table::table;
+use crate::build::{Noted, promises};
 use crate::comparison::metrics_together;
-use crate::model::{Model, StepModel};
+use crate::model::{Model, SLA_NOTE, StepModel, sla};
+use crate::render::html::{blocks, table};
 
 const NOTE: &str = "The tables below pool the runs of all rounds that count.";
 
@@ -24,7 +24,7 @@ pub(super) fn test(together: &Model, name: &str) -> Markup {
             @let metrics = metrics_together(together, step);
             @if !metrics.is_empty() {
                 h3 { "Metrics" }
-                @for cells in &metrics { (table("contender", cells)) }
+                @for cells in &metrics { (table(cells)) }
                 p.note {
                     "Per second or per " (step.counts.operation()) ". " (METRICS_NOTE) " "
                     a href="#legend" { "Legend" }
@@ -46,7 +46,9 @@ pub(super) fn promises_section(together: &Model) -> Markup {
             section #sla {
                 h2 { "Target write rates, pooled over rounds" }
                 p.note { (PROMISES_NOTE) }
-                @for noted in &promises(together) { (drawn(noted)) }
+                @let kept = Noted::new("Insert rate while queries ran", SLA_NOTE, sla(together));
+                @let [short, lag] = promises(together);
+                @for noted in [kept, short, lag] { (blocks(&noted.blocks())) }
             }
         }
     }

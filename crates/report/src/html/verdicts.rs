@@ -7,10 +7,13 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 use rqps_store::Run;
 
+use crate::build::comparison::{cause, discarded, invalid};
 use crate::comparison::{
     Judged, TAIL, Verdicts, change, class, counts, ratio, span, with_interval, word,
 };
 use crate::model::loaded;
+use crate::render::html::{block, details, spans};
+use crate::render::markdown;
 
 const NOTE: &str = "The largest slowdown comes first. The line is the 95 % interval of rQPS over rounds, adjusted for \
      the number of tests; the dots are rounds. The band is the margin: smaller changes do not matter in practice. \
@@ -46,9 +49,7 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
     html! {
         div.quiet[is_quiet] data-of=(judged.contender) {
             h3 { (judged.contender) " relative to " (verdicts.base) }
-            @if let Some(why) = &judged.invalid {
-                ul.warnings { li { "All results of this contender are invalid: " (why) } }
-            }
+            @if let Some(why) = invalid(judged) { ul.warnings { li { (why) } } }
             p.strip {
                 @for (label, count) in counts(&judged.verdicts) {
                     span class={ "chip " (class(label)) } { (count) " " (word(label, count)) }
@@ -77,22 +78,14 @@ fn contender(verdicts: &Verdicts<'_>, index: usize, judged: &Judged) -> Markup {
 
 /// A finding with its own address, and as Markdown for discussions.
 fn found(contender: &str, id: &str, finding: &Finding) -> Markup {
-    let cause = finding.cause.name(finding.slower);
-    let markdown = format!(
-        "**{contender}: {cause}**: {}\n\nTests: {}\n\nNext: `{}`\n",
-        finding.statement,
-        finding.tests.join(", "),
-        finding.next
-    );
+    let item = cause(None, finding);
+    let copied = markdown::item(&cause(Some(contender), finding));
     html! {
         li id=(id) {
-            b { (cause) ":" } " " (finding.statement) " "
+            (spans(&item.text)) " "
             a.permalink href={ "#" (id) } title="a link to this finding" { "#" }
-            button type="button" data-copy=(markdown) { "copy as Markdown" }
-            @for (what, checks) in finding.checks() {
-                br; span.dim { (what) ": " (checks) "." }
-            }
-            br; span.dim { "Next: " code { (finding.next) } }
+            button type="button" data-copy=(copied) { "copy as Markdown" }
+            (details(&item))
         }
     }
 }
@@ -148,13 +141,7 @@ pub(super) fn forest(verdicts: &Verdicts<'_>) -> Markup {
                 (counted.one) ", or that of server and client for a DBMS inside the client." (counted.here()) " " (NOTE)
             }
             ul.remarks { @for remark in verdicts.remarks() { li { (remark) } } }
-            @let refusals = verdicts.refusals();
-            @if !refusals.is_empty() {
-                details {
-                    summary { "Discarded measurements: " (refusals.len()) }
-                    ul { @for refusal in &refusals { li { (refusal) } } }
-                }
-            }
+            @if let Some(discarded) = discarded(verdicts) { (block(&discarded)) }
         }
     }
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
-use crate::made::{html, result_json, text};
+use crate::made::{html, post, result_json};
 use crate::suite;
 use crate::whole_runs::{compared, part};
 
@@ -81,9 +81,9 @@ fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
     }
     assert_eq!(test(&found, "l.x")["times"], json!({}), "indexes are no operations");
 
-    let told = text(&run, Colour::Never);
+    let told = post(&run, Colour::Never);
     let row = told.split("p99 of service times").nth(1).expect(&told);
-    let row = row.lines().find(|line| line.starts_with("  qr100")).expect(&told);
+    let row = row.lines().find(|line| line.starts_with("qr100")).expect(&told);
     assert!(row.contains("201us") && row.contains("301us"), "{row}");
 
     let page = html(&run);
@@ -103,7 +103,7 @@ fn named(measure: &Value) -> String {
 fn slices_keep_no_times_and_tell_none() {
     let run = suite::judged();
     assert_eq!(test(&judged(&run), "point-query")["times"], json!({}));
-    assert!(!text(&run, Colour::Never).contains("service times"));
+    assert!(!post(&run, Colour::Never).contains("service times"));
     let page = html(&run);
     assert!(!page.contains("Service time by percentile") && !page.contains(">p99</abbr>"));
 }

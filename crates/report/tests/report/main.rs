@@ -23,6 +23,7 @@ mod profile;
 mod releases;
 mod sample;
 mod suite;
+mod terminal;
 mod text;
 mod whole_runs;
 

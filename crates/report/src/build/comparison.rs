@@ -1,0 +1,223 @@
+//! What a comparison says: the verdicts, their causes, and how certain they are.
+
+use rqps_analysis::diagnosis::Finding;
+
+use super::{Extent, Noted, profile, steps, verdicts};
+use crate::comparison::{Judged, TAIL, TIMES_NOTE, Verdicts, metrics_together, ratio, span};
+use crate::document::{Block, Cell, Heading, Item, List, Row, Span, Style, Table, Text, rest};
+use crate::model::Model;
+use crate::model::number::duration;
+
+/// Contenders, rows and causes in a comment: with everything around them they stay below sixty
+/// lines.
+const CONTENDERS: usize = 6;
+const ROWS: usize = 14;
+/// A screen has as many causes as a comment.
+const CAUSES: usize = 7;
+
+const RATES: &str = "An outlier moves these means. It hardly moves rQPS, a robust estimate against \
+     the baseline and the A/A control.";
+
+const SIDE_BY_SIDE: &str = "rQPS of each contender, ± half of its 95 % interval:";
+
+pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
+    let judged: Vec<&Judged<'_>> = verdicts.judged.iter().collect();
+    let mut blocks = vec![Block::heading("Verdicts"), strips(verdicts, extent)];
+    if judged.len() > 1 {
+        blocks.push(Block::text(SIDE_BY_SIDE));
+    }
+    let most = (extent == Extent::Comment).then_some(ROWS);
+    blocks.push(Block::Table(verdicts::table(verdicts, &judged, most)));
+    if extent == Extent::Post && judged.len() > 1 {
+        for one in &judged {
+            let table = verdicts::table(verdicts, &[one], None);
+            blocks.extend([relative(verdicts, one), Block::Table(table)]);
+        }
+    }
+    blocks.extend(causes(verdicts, extent));
+    blocks.extend([Block::heading("Certainty"), certainty(verdicts, extent)]);
+    if extent < Extent::Post {
+        blocks.push(Block::text(legend(verdicts)));
+        return blocks;
+    }
+    let discarded = verdicts.refusals();
+    if !discarded.is_empty() {
+        blocks.push(Block::heading("Discarded measurements"));
+        blocks.extend(Block::list(Style::Bullets, discarded));
+    }
+    blocks.push(Block::text(format!("{}{}", legend(verdicts), limits(verdicts))));
+    for one in &judged {
+        blocks.extend(times(verdicts, one).into_iter().flat_map(Noted::blocks));
+        blocks.extend(one.profiles.iter().flat_map(profile::blocks));
+    }
+    blocks.extend(pooled(verdicts));
+    blocks
+}
+
+fn relative(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Block {
+    Block::heading(format!("{} relative to {}", judged.contender, verdicts.base))
+}
+
+/// A line for each contender.
+fn strips(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
+    let strip = |judged: &Judged<'_>| Item {
+        text: vec![
+            Span::Strong(judged.contender.clone()),
+            format!(" relative to {}: {}", verdicts.base, verdicts.strip(judged)).into(),
+        ],
+        details: invalid(judged).map(|why| vec![why.into()]).into_iter().collect(),
+    };
+    let all = verdicts.judged.len();
+    let shown = if extent == Extent::Comment { all.min(CONTENDERS) } else { all };
+    let mut items: Vec<Item> = verdicts.judged[..shown].iter().map(strip).collect();
+    let rest = rest(all, shown).map(|rest| Item { text: vec![rest.into()], details: Vec::new() });
+    items.extend(rest);
+    Block::List(List { style: Style::Bullets, items })
+}
+
+/// Why no result of a contender holds.
+pub(crate) fn invalid(judged: &Judged<'_>) -> Option<String> {
+    let why = judged.invalid.as_ref()?;
+    Some(format!("All results of this contender are invalid: {why}"))
+}
+
+/// The causes of all contenders, the most important first.
+fn causes(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
+    let of = |judged| -> Vec<(&Judged<'_>, &Finding)> {
+        let judged: &Judged<'_> = judged;
+        judged.findings.iter().map(|finding| (judged, finding)).collect()
+    };
+    let mut found: Vec<_> = verdicts.judged.iter().flat_map(of).collect();
+    if found.is_empty() {
+        return Vec::new();
+    }
+    found.sort_by(|(_, one), (_, other)| other.importance.total_cmp(&one.importance));
+    let most = if extent == Extent::Post { usize::MAX } else { CAUSES };
+    let rest = rest(found.len(), most);
+    let is_one = verdicts.judged.len() == 1;
+    let shown = found
+        .into_iter()
+        .take(most)
+        .map(|(judged, finding)| cause((!is_one).then_some(judged.contender.as_str()), finding));
+    let items = shown.collect();
+    let list = Block::List(List { style: Style::Numbers, items });
+    [Block::heading("Causes"), list].into_iter().chain(rest.map(Block::text)).collect()
+}
+
+/// A cause with what would contradict it, and what to do next.
+pub(crate) fn cause(contender: Option<&str>, finding: &Finding) -> Item {
+    let of = contender.map(|name| format!("{name}: ")).unwrap_or_default();
+    let name = finding.cause.name(finding.slower);
+    let checks = finding.checks().map(|(what, checks)| vec![format!("{what}: {checks}.").into()]);
+    let next: Text = vec!["Next: ".into(), Span::Code(finding.next.clone())];
+    Item {
+        text: vec![Span::Strong(format!("{of}{name}:")), format!(" {}", finding.statement).into()],
+        details: checks.chain([next]).collect(),
+    }
+}
+
+fn certainty(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
+    let mut remarks = verdicts.remarks();
+    if extent < Extent::Post {
+        remarks.extend(match verdicts.refusals().as_slice() {
+            [] => None,
+            [only] => Some(format!("One measurement was discarded: {only}.")),
+            all => Some(format!("{} measurements were discarded: {}; …", all.len(), all[0])),
+        });
+    }
+    Block::list(Style::Sentences, remarks).expect("a comparison has a method")
+}
+
+/// The words of the table.
+fn legend(verdicts: &Verdicts<'_>) -> String {
+    let counted = verdicts.counted();
+    let here = counted.here();
+    format!(
+        "rQPS is {} per second as a share of the baseline's.{here} Intervals are over rounds, each \
+         of which restarts all servers, and adjusted for the number of tests. docs/verdicts.md \
+         explains how a verdict is reached.",
+        counted.many,
+    )
+}
+
+/// What the numbers hold for.
+fn limits(verdicts: &Verdicts<'_>) -> String {
+    let mut told = String::new();
+    if verdicts.plan.control {
+        told += " The baseline is the mean of the baseline and its A/A control.";
+    }
+    if !verdicts.plan.of.is_chain() && verdicts.plan.loads.is_some() {
+        told += " Intervals hold for these loads: the effect of another load may be larger.";
+    }
+    if let Some((micros, share)) = verdicts.reading() {
+        let share = 100.0 * share;
+        told += &format!(
+            " Reading counters at the edges of slices took {micros:.0} us of the client's CPU, \
+             {share:.1} % beside each slice."
+        );
+    }
+    told
+}
+
+/// The 99th percentile of whole runs; slices record no times.
+fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<Noted> {
+    let rows = (0..verdicts.tests.len()).filter_map(|index| {
+        let time = verdicts.times(judged, index).into_iter().find(|time| time.name == TAIL)?;
+        Some(Row::new(verdicts.tests[index].name, time_cells(&time).map(Cell::plain).into()))
+    });
+    let table = Table::new(time_headings(verdicts, &judged.contender), rows.collect());
+    let title = format!("{TAIL} of service times");
+    (!table.is_empty()).then(|| Noted::new(title, TIMES_NOTE, table.named("test")))
+}
+
+/// The headings of [`time_cells`].
+pub(crate) fn time_headings(verdicts: &Verdicts<'_>, contender: &str) -> Vec<Heading> {
+    let names = [verdicts.base.as_str(), contender, "ratio", "95 % interval"];
+    names.map(|name| Heading::new(name, "")).into()
+}
+
+/// Both times, their ratio and its interval.
+pub(crate) fn time_cells(time: &rqps_analysis::comparison::Time<'_>) -> [String; 4] {
+    [
+        duration(time.base.round() as u64),
+        duration(time.contender.round() as u64),
+        ratio(time.ratio),
+        span(time.ratio),
+    ]
+}
+
+/// Rates as measured, and the posts' metrics of whole runs, pooled over rounds.
+fn pooled(verdicts: &Verdicts<'_>) -> Vec<Block> {
+    let many = verdicts.counted().many;
+    let title = format!("Rates: {many} per second, the mean of the rounds that count");
+    let mut blocks = Noted::new(title, RATES, rates(verdicts)).blocks();
+    let together: Model<'_> = verdicts.together();
+    for step in &together.steps {
+        let tables = metrics_together(&together, step).into_iter();
+        let titled =
+            tables.map(|table| Noted::new(format!("{}, pooled over rounds", step.name), "", table));
+        blocks.extend(titled.flat_map(Noted::blocks));
+    }
+    blocks.extend(steps::details(&together));
+    blocks
+}
+
+fn rates(verdicts: &Verdicts<'_>) -> Table {
+    let headings = verdicts.names().into_iter().map(|name| Heading::new(name, ""));
+    let cell = |rate: Option<f64>| match rate {
+        Some(rate) => Cell::plain(format!("{rate:.0}")),
+        None => Cell::missing("-"),
+    };
+    let rows = verdicts.tests.iter().map(|test| {
+        let cells = verdicts.names().into_iter().map(|name| cell(test.rate(name)));
+        Row::new(test.name, cells.collect())
+    });
+    Table::new(headings.collect(), rows.collect()).named("test")
+}
+
+/// The discarded measurements, for a page that folds them.
+pub(crate) fn discarded(verdicts: &Verdicts<'_>) -> Option<Block> {
+    let all = verdicts.refusals();
+    let title = format!("Discarded measurements: {}", all.len());
+    Some(Block::Fold(title, vec![Block::list(Style::Bullets, all)?]))
+}

@@ -1,0 +1,100 @@
+//! What a report says, once for every format.
+
+pub(crate) mod comparison;
+pub(crate) mod profile;
+mod steps;
+mod suite;
+mod verdicts;
+
+use rqps_plan::Design;
+
+use crate::Report;
+use crate::document::{Block, Document, Span, Style, Table, at_most};
+use crate::model::Prose;
+
+pub(crate) use steps::{promises, summaries};
+
+/// How much is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Extent {
+    /// At most sixty lines, for a pull request.
+    Comment,
+    /// What a terminal shows after a run.
+    Screen,
+    /// All tables, for a post.
+    Post,
+}
+
+/// The warnings in a comment.
+const WARNINGS: usize = 5;
+
+pub(crate) fn document(report: &Report<'_>, extent: Extent) -> Document {
+    let prose = Prose::new(&report.model);
+    let mut blocks = head(report, &prose, extent);
+    match (&report.verdicts, report.suite()) {
+        (Some(verdicts), _) => blocks.extend(comparison::blocks(verdicts, extent)),
+        (None, Some(suite)) => blocks.extend(suite::blocks(&suite, extent)),
+        (None, None) => blocks.extend(steps::blocks(&report.model, extent)),
+    }
+    blocks.extend((extent == Extent::Screen).then(|| elsewhere(report)));
+    Document { title: prose.title, blocks }
+}
+
+/// What was run, and what a reader must know before the numbers.
+fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
+    let plan = &report.run.plan;
+    let remark = match &plan.design {
+        Design::Single(workload) => workload.remark(),
+        Design::Comparison(_) => String::new(),
+    };
+    let sentence = format!("{} {remark}Seed {}.", prose.sentence, plan.seed);
+    let mut blocks = vec![Block::text(sentence)];
+    if extent == Extent::Post {
+        let facts = prose.facts.iter().map(|(name, value)| (name.to_string(), value.clone()));
+        blocks.push(Block::Terms(facts.collect()));
+    }
+    if !prose.warnings.is_empty() {
+        let most = if extent == Extent::Comment { WARNINGS } else { usize::MAX };
+        blocks.push(Block::heading("Warnings"));
+        blocks.extend(Block::list(Style::Bullets, at_most(most, prose.warnings.clone())));
+    }
+    blocks
+}
+
+/// Where the rest is.
+fn elsewhere(report: &Report<'_>) -> Block {
+    let more = match (report.is_comparison(), report.suite().is_some()) {
+        (true, _) => "costs, times and discarded measurements",
+        (_, true) => "all measures of each test",
+        _ => "metrics, sizes and response times",
+    };
+    Block::Text(vec![
+        "report.html has charts, result.json has every number. For a text with ".into(),
+        more.into(),
+        ": ".into(),
+        Span::Code("rqps report RUN --format text".to_string()),
+    ])
+}
+
+/// A table with its title and its meaning.
+pub(crate) struct Noted {
+    pub(crate) title: String,
+    pub(crate) note: String,
+    pub(crate) table: Table,
+}
+
+impl Noted {
+    pub(crate) fn new(title: impl Into<String>, note: impl Into<String>, table: Table) -> Self {
+        Noted { title: title.into(), note: note.into(), table }
+    }
+
+    /// Nothing if the table is empty.
+    pub(crate) fn blocks(self) -> Vec<Block> {
+        if self.table.is_empty() {
+            return Vec::new();
+        }
+        let note = (!self.note.is_empty()).then(|| Block::text(self.note));
+        let table = [Block::Heading(self.title), Block::Table(self.table)];
+        table.into_iter().chain(note).collect()
+    }
+}

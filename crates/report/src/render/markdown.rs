@@ -1,0 +1,125 @@
+//! A document as Markdown, for a pull request.
+
+use crate::document::{
+    Block, Cell, Content, Document, Heading, Item, List, Span, Style, Table, Tone,
+};
+
+/// The document, ending in a line feed.
+pub(crate) fn render(document: &Document) -> String {
+    let mut lines = vec![format!("## {}", escape(&document.title))];
+    for block in &document.blocks {
+        lines.push(String::new());
+        lines.extend(drawn(block));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn drawn(block: &Block) -> Vec<String> {
+    match block {
+        Block::Heading(text) => vec![format!("**{}**", escape(text))],
+        Block::Text(text) => vec![spans(text)],
+        Block::Table(table) => self::table(table),
+        Block::List(list) => self::list(list),
+        Block::Terms(terms) => {
+            let line = |(name, what): &(String, String)| {
+                format!("- **{}**: {}", escape(name), escape(what))
+            };
+            terms.iter().map(line).collect()
+        }
+        Block::Fold(title, blocks) => {
+            let title = format!("**{}**", escape(title));
+            let blocks = blocks.iter().map(drawn);
+            let blocks = blocks.flat_map(|lines| [vec![String::new()], lines].concat());
+            [title].into_iter().chain(blocks).collect()
+        }
+    }
+}
+
+/// What supports an item follows it in its line: lines are few.
+pub(crate) fn item(item: &Item) -> String {
+    let all = [&item.text].into_iter().chain(&item.details);
+    all.map(|text| spans(text)).collect::<Vec<_>>().join(" ")
+}
+
+fn list(list: &List) -> Vec<String> {
+    let items = list.items.iter().map(item);
+    match list.style {
+        Style::Bullets => items.map(|item| format!("- {item}")).collect(),
+        Style::Numbers => {
+            (1..).zip(items).map(|(index, item)| format!("{index}. {item}")).collect()
+        }
+        Style::Sentences => vec![items.collect::<Vec<_>>().join(" ")],
+    }
+}
+
+fn spans(text: &[Span]) -> String {
+    let span = |span: &Span| match span {
+        Span::Plain(text) => escape(text),
+        Span::Strong(text) => format!("**{}**", escape(text)),
+        // A backtick in it would end it (CommonMark, Code spans).
+        Span::Code(text) if text.contains('`') => format!("`` {text} ``"),
+        Span::Code(text) => format!("`{text}`"),
+    };
+    text.iter().map(span).collect()
+}
+
+fn table(table: &Table) -> Vec<String> {
+    let line = |name: &str, cells: Vec<String>| format!("| {name} | {} |", cells.join(" | "));
+    let names = table.headings.iter().map(|heading| escape(&heading.name)).collect();
+    let side = |heading: &Heading| match heading.content {
+        Content::Numbers => "--:|",
+        Content::Words | Content::Parts => "---|",
+    };
+    let sides = table.headings.iter().map(side);
+    let rule = format!("|---|{}", sides.collect::<String>());
+    let mut lines = vec![line(&escape(&table.corner), names), rule];
+    for (title, rows) in table.groups() {
+        if !title.is_empty() {
+            let title = format!("**{}**", escape(title));
+            lines.push(line(&title, vec![String::new(); table.headings.len()]));
+        }
+        let row = |cells: &[Cell]| cells.iter().map(cell).collect::<Vec<_>>();
+        lines.extend(rows.iter().map(|one| line(&escape(&one.name), row(&one.cells))));
+    }
+    lines
+}
+
+/// A verdict that there is a change is bold.
+fn cell(cell: &Cell) -> String {
+    let text = cell.text.replace('\t', " ");
+    match (cell.tone, cell.tone.mark()) {
+        (Tone::Improvement | Tone::Regression, _) => match cell.text.rsplit_once('\t') {
+            Some((numbers, word)) => {
+                format!("{} **{}**", escape(&numbers.replace('\t', " ")), escape(word))
+            }
+            None => format!("**{}**", escape(&text)),
+        },
+        (_, "") => escape(&text),
+        (_, mark) => format!("{} {mark}", escape(&text)),
+    }
+}
+
+/// Names can contain anything, which must not become markup.
+fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            // Inside a word these have no meaning: postgres@17.6 mentions no user.
+            '_' | '@' if before.is_alphanumeric() => escaped.push(c),
+            '@' => escaped.push_str("&#64;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '|' | '#' | '~' | '$' => {
+                escaped.push('\\');
+                escaped.push(c);
+            }
+            '<' => escaped.push_str("&lt;"),
+            '>' => escaped.push_str("&gt;"),
+            '&' => escaped.push_str("&amp;"),
+            '\n' | '\r' => escaped.push(' '),
+            c => escaped.push(c),
+        }
+        before = c;
+    }
+    escaped
+}
