@@ -65,7 +65,7 @@ pub(crate) struct Arguments {
     ///
     /// In the Insert Benchmark it is the length of each read-write step.
     ///
-    /// [default: 2, or what fits into --budget]
+    /// [default: 1, or what fits into --budget; 2 with --method runs]
     #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
     /// Maximum number of rounds; each restarts all servers.
@@ -257,21 +257,23 @@ impl Arguments {
 
     /// The time per test and contender with which eight rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
-        let Some(budget) = self.budget() else { return Asked::SECS };
+        let is_by_runs = self.method == Some(Method::Runs)
+            || self.method.is_none() && self.session.cache() == Some(Cache::IoBound);
+        let most = if is_by_runs { Asked::SECS_OF_RUN } else { Asked::SECS };
+        let Some(budget) = self.budget() else { return most };
         let arms = self.contenders.all().len() + usize::from(!self.no_control);
         // Fresh rounds have few tests, if any.
         let confirmed = if self.confirm.is_some() { ROUNDS_TO_CONFIRM } else { 0.0 };
         let shares = (ROUNDS_IN_BUDGET + confirmed) * tests as f64 * arms as f64;
-        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, Asked::SECS.0);
+        let fitting = budget.0.mul_f64(MEASURED_SHARE / shares).clamp(SHORTEST_SECS, most.0);
         // Commands that repeat it stay short.
         let hundredths = (fitting.as_millis() / 10) as u64;
         Span(Duration::from_millis(10 * hundredths))
     }
 
     fn workload(&self, wanted: &Wanted) -> anyhow::Result<Workload> {
-        Ok(wanted.workload(&Asked {
-            names: &wanted.names,
-            version: wanted.version(),
+        let asked = Asked {
+            workload: wanted,
             rows: self.rows,
             tables: self.tables,
             writes: self.writes.as_deref(),
@@ -280,7 +282,8 @@ impl Arguments {
             secs: self.secs,
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
-        })?)
+        };
+        Ok(asked.plan()?)
     }
 }
 
@@ -336,6 +339,9 @@ mod tests {
     #[test]
     fn what_fits_into_a_budget_is_short_to_type() {
         let line = Line::parse_from(["compare", "a=sqlite", "b=sqlite", "--budget", "15m"]);
-        assert_eq!(line.arguments.fitting_secs(22).to_string(), "1s 20ms");
+        assert_eq!(line.arguments.fitting_secs(30).to_string(), "750ms");
+        assert_eq!(line.arguments.fitting_secs(3), Asked::SECS);
+        let line = Line::parse_from(["compare", "a=sqlite", "b=sqlite", "--method", "runs"]);
+        assert_eq!(line.arguments.fitting_secs(3), Asked::SECS_OF_RUN);
     }
 }

@@ -13,12 +13,12 @@ use rqps_dbms::{Dbms, DbmsError};
 use rqps_lab::{Lab, LabError, Outcome};
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Count, Span};
-use rqps_report::{
+use rqps_store::selftest::{Fitnesses, engine, host};
+use rqps_store::{refuse_unwritable, write_whole};
+use rqps_study::{
     Circumstances, Conclusion, Experiment, SelfTest, selftest, selftest_json, selftest_text,
     synthetic,
 };
-use rqps_store::selftest::{Fitnesses, engine, host};
-use rqps_store::{refuse_unwritable, write_whole};
 
 use super::exit::Exit;
 use super::output::{self, note};

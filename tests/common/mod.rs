@@ -75,6 +75,8 @@ pub(crate) fn directory() -> TempDir {
     let store = store();
     fs::create_dir_all(&store).unwrap();
     open_to_all(&store);
+    // Tests make and remove thousands of files side by side.
+    rqps_dbms::spread_data(&store);
     let directory = tempfile::Builder::new().prefix("t").tempdir_in(&store).unwrap();
     open_to_all(directory.path());
     directory

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod control;
 mod docs;
 mod exercises;
 mod microbenchmarks;

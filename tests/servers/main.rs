@@ -18,6 +18,7 @@ mod mysql;
 mod named_configs;
 mod obstacles;
 mod pacing;
+mod plans;
 mod postgres;
 mod profiles;
 mod registries;

@@ -24,7 +24,7 @@ fn unknown_names_are_answered_with_what_there_is() {
         ("oracle://host/db", &["unknown DBMS 'oracle'", "there are: sqlite, postgres"]),
         ("postgres@17.66", &["postgres 17.66", "did you mean '17.6", "17.6"]),
         ("postgres@/nowhere", &["/nowhere", "bin/"]),
-        ("postgres@17.6:bass", &["no config 'bass'", "did you mean 'base'", "base, stock"]),
+        ("postgres@17.6:bass", &["no config 'bass'", "did you mean 'base'", "x10d and 17 more"]),
         ("postgres@17.6:./none.conf", &["none.conf"]),
         ("sqlite:bse", &["no config 'bse'", "did you mean 'base'", "base, stock"]),
         ("postgres@17.6?shared_bufers=1GB", &["'shared_bufers'", "did you mean 'shared_buffers'"]),

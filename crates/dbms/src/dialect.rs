@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
+use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error, Row, query_if_allowed};
 
 /// The SQL of a DBMS with one of its engines.
@@ -49,10 +50,12 @@ pub struct Sql {
     pub limits_deletes: bool,
     /// The query whether a table of a name exists, which returns a row if so.
     pub exists: fn(&str) -> String,
-    /// Ways to explain a statement, the newest first: old releases know only old ones.
+    /// Ways to explain a statement to people, the newest first: old releases know only old ones.
     pub explain: &'static [&'static str],
     /// The part of a result row that belongs to the query plan.
     pub plan_node: fn(Row) -> Option<String>,
+    /// The query plan of a statement as a tree; none where its form is not known.
+    pub query_plan: fn(&mut dyn Connection, &str) -> Result<Option<QueryPlan>, Error>,
     pub transactions: Transactions,
     /// Rows are stored in key order, so that several connections can fill one table.
     pub is_clustered: bool,

@@ -113,6 +113,8 @@ fn series(dbms: Dbms, name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use rqps_plan::Source;
     use rqps_system::Cancelled;
 
@@ -166,8 +168,16 @@ mod tests {
         assert_eq!(make(&fetched, &["a", "b"]), (2, "a b".to_string()));
         assert_eq!(make(&fetched, &["ab"]), (3, "ab".to_string()));
         assert_eq!(make(&fetched, &["a", "b"]), (3, "a b".to_string()));
-        assert_eq!(make(&own, &[]), (4, String::new()));
-        assert_eq!(make(&own, &[]), (5, String::new()), "it may be another build by now");
+        // Arguments that name the build's own files are the same wherever the store is.
+        let share = |build: &Installed| format!("--share={}/share", build.root.display());
+        let moved = builds.with_file_name("link");
+        symlink(&builds, &moved).unwrap();
+        let moved = installed(&moved.join("postgres-17.6-npm"), fetched.archives.clone());
+        let [here, there] = [&fetched, &moved].map(share);
+        assert_eq!(make(&fetched, &[here.as_str()]), (4, here.clone()));
+        assert_eq!(make(&moved, &[there.as_str()]), (4, here));
+        assert_eq!(make(&own, &[]), (5, String::new()));
+        assert_eq!(make(&own, &[]), (6, String::new()), "it may be another build by now");
         assert_eq!(fs::read_dir(&own.root).unwrap().count(), 0, "nothing is written there");
         let beside: Vec<_> =
             fs::read_dir(&builds).unwrap().flatten().map(|one| one.file_name()).collect();

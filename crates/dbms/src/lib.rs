@@ -23,6 +23,7 @@ mod password;
 mod postgres;
 mod process;
 mod process_id;
+mod query_plan;
 mod remote;
 mod rights;
 mod server_folder;
@@ -53,7 +54,7 @@ pub use meter::EngineMeter;
 pub use password::new_password;
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
-pub use snapshot::{copy_data, forget_data, settle_data};
+pub use snapshot::{copy_data, forget_data, move_data, settle_data, spread_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
 
@@ -77,8 +78,8 @@ pub struct Place {
     pub password: Option<String>,
 }
 
-/// A contender that is ready to be started.
-pub trait Dbms {
+/// A contender that is ready to be started, also several times side by side.
+pub trait Dbms: Sync {
     /// The build that will run; none for a DBMS in rqps and for a remote server.
     fn build(&self) -> Option<&Installed>;
 

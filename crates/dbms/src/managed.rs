@@ -139,9 +139,8 @@ impl Launch<'_> {
         process::log_to(&mut command, &place.log)?;
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
-        let child = command.spawn().map_err(|error| self.failed(error.to_string()))?;
-        // From now on only the server holds the lock.
-        drop(command);
+        // From then on only the server holds the lock.
+        let child = program::start(command).map_err(|error| self.failed(error.to_string()))?;
         let pid = child.id() as i32;
         let lease = Lease {
             spec: self.spec.to_string(),

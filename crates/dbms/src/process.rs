@@ -41,7 +41,7 @@ impl<'a> Runs<'a> {
 }
 
 /// A command that runs as the server's user. Unless it is detached, it is sent SIGQUIT when the
-/// thread that spawned it ends.
+/// thread that started it ends.
 pub(crate) fn command(program: &Path, runs: Runs<'_>) -> Command {
     let around = program::Surroundings {
         folder: runs.folder,

@@ -42,8 +42,10 @@ impl Template {
         let mut digest = Sha256::new();
         digest.update(EDITION.to_le_bytes());
         digest.update(uid.to_le_bytes());
+        // A store that was moved, or is reached by another path, has the same templates.
+        let root = installed.root.to_string_lossy();
         for argument in told {
-            digest.update(argument);
+            digest.update(argument.replace(&*root, ""));
             digest.update([0]);
         }
         let name: String =
@@ -85,7 +87,7 @@ impl Template {
 mod tests {
     use std::fs::File;
 
-    use rustix::fs::{FlockOperation, flock};
+    use rqps_system::Lock;
 
     use super::*;
 
@@ -97,8 +99,7 @@ mod tests {
         fs::write(made.path().join("PG_VERSION"), "17").unwrap();
         let copied = copied.path().join("data");
 
-        let other = File::create(builds.path().join(".lock")).unwrap();
-        flock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+        let other = Lock::take(File::create(builds.path().join(".lock")).unwrap()).unwrap();
         assert_eq!(template.keep(made.path()), None);
         assert!(!template.copy_to(&copied).unwrap(), "there is none");
 

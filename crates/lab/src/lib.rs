@@ -12,6 +12,7 @@ mod engine;
 mod error;
 mod estimate;
 mod event;
+mod laps;
 mod measure;
 mod remaining;
 mod selftest;

@@ -395,6 +395,14 @@ impl Remaining {
         self.workloads[self.workload].pieces.iter_mut().for_each(Progress::close);
     }
 
+    /// A load has ended; others may go on beside it. The time of all counts once.
+    fn loaded(&mut self, piece: usize, now: f64) {
+        self.leave(now);
+        let pieces = &mut self.workloads[self.workload].pieces;
+        pieces[piece].close();
+        self.current = pieces.iter().position(|one| one.kind == Kind::Load && one.is_open);
+    }
+
     /// Makes a piece the current one. A piece of a round stays open until the round ends, since it
     /// may be resumed.
     fn enter(&mut self, piece: usize, now: f64) {
@@ -445,10 +453,9 @@ impl Remaining {
                 work.drop(|one| one.contender == *contender);
                 None
             }
-            Event::Loaded { .. } => {
-                let is_load = |piece: usize| work.pieces[piece].kind == Kind::Load;
-                if self.current.is_some_and(is_load) {
-                    self.close(now);
+            Event::Loaded { contender, .. } => {
+                if let Some(piece) = work.find(contender, "", Kind::Load) {
+                    self.loaded(piece, now);
                 }
                 None
             }

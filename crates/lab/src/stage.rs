@@ -68,9 +68,9 @@ pub(crate) fn measurement(task: &Task) -> Measurement {
 
 /// Statements as they are stored.
 pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
-    let kept = |Explained { text, times, plan, planning }| {
+    let kept = |Explained { text, times, plan, tree, planning }| {
         let planning = planning.map(|before| Planning { before, after: None });
-        StatementRecord { text, times, plan, planning }
+        StatementRecord { text, times, plan, tree, planning }
     };
     found.into_iter().map(kept).collect()
 }

@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(2);
 
 /// Counters of a contender's server, in the units of their reader.
 pub type Counters = [u64; COUNTERS];
-pub const COUNTERS: usize = 7;
+pub const COUNTERS: usize = 14;
 
 /// Reads the counters of a contender's server at the edges of its slices.
 pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;

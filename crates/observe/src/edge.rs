@@ -1,5 +1,6 @@
 //! Readings cheap enough for slices of some milliseconds: CPU, run-queue wait and switches of a
-//! server, and the requests of the block device below its data, from files that stay open. All
+//! server, what the CPU counted about its threads where it counts, and the requests of the block
+//! device below its data, from files that stay open. All
 //! processes share the device, but while one server is driven, the requests that statements wait
 //! for are its own: reads and flushes. Pages that are written back later may belong to any server.
 //!
@@ -8,12 +9,15 @@
 //! `cargo test -p rqps-observe -- --ignored --nocapture cost`. With an idle Postgres the latter is
 //! 0.7 ms, and 4 ms with the sizes of the files below its data directory: 0.4 % of a core.
 
+use std::array;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use crate::cgroup::{Group, GroupCpu, GroupError};
+use crate::hardware::{HardwareCounts, HardwareReader};
 use crate::host::{Device, SECTOR};
+use crate::metric::Metric;
 use crate::process_tree::descendants;
 
 /// Counters of a server at one instant, for differences with another of the same reader.
@@ -31,6 +35,8 @@ pub struct Edge {
     /// Flushes of the device's cache, and their microseconds, counted in milliseconds.
     pub flushes: u64,
     pub flush_time: u64,
+    /// What the CPU counted about its threads, by [`HARDWARE`](crate::HARDWARE); 0 where it cannot.
+    pub hardware: HardwareCounts,
 }
 
 /// Reads a server's counters.
@@ -40,6 +46,7 @@ pub struct EdgeReader {
     /// The group's CPU at the last reading.
     group_cpu: u64,
     threads: Vec<Thread>,
+    hardware: HardwareReader,
     requests: Option<Requests>,
 }
 
@@ -80,14 +87,21 @@ impl EdgeReader {
             let pid = process.pid;
             Some((pid, process.tasks().ok()?))
         });
-        let open = |pid: i32, tid: i32| File::open(format!("/proc/{pid}/task/{tid}/schedstat"));
-        let files = tasks
-            .flat_map(|(pid, tasks)| tasks.flatten().map(move |task| open(pid, task.tid)))
-            .flatten();
-        let thread = |schedstat| Thread { schedstat, seen: Scheduled::default() };
-        let threads = files.map(thread).collect();
+        let ids = tasks.flat_map(|(pid, tasks)| tasks.flatten().map(move |task| (pid, task.tid)));
+        let ids: Vec<(i32, i32)> = ids.collect();
+        let open = |(pid, tid): &(i32, i32)| {
+            let schedstat = File::open(format!("/proc/{pid}/task/{tid}/schedstat")).ok()?;
+            Some(Thread { schedstat, seen: Scheduled::default() })
+        };
+        let threads = ids.iter().filter_map(open).collect();
+        let hardware = HardwareReader::new(ids.iter().map(|(_, tid)| *tid));
         let requests = data.and_then(Device::of).and_then(Requests::of);
-        Ok(EdgeReader { group, group_cpu: 0, threads, requests })
+        Ok(EdgeReader { group, group_cpu: 0, threads, hardware, requests })
+    }
+
+    /// Which of the CPU's own counters are read.
+    pub fn hardware(&self) -> Vec<Metric> {
+        self.hardware.metrics()
     }
 
     /// Whether there is a device to read.
@@ -111,6 +125,7 @@ impl EdgeReader {
         if let Some(requests) = &self.requests {
             requests.look(&mut sum);
         }
+        sum.hardware = self.hardware.read();
         sum
     }
 }
@@ -177,6 +192,9 @@ impl Edge {
             read_bytes: self.read_bytes.saturating_sub(earlier.read_bytes),
             flushes: self.flushes.saturating_sub(earlier.flushes),
             flush_time: self.flush_time.saturating_sub(earlier.flush_time),
+            hardware: array::from_fn(|event| {
+                self.hardware[event].saturating_sub(earlier.hardware[event])
+            }),
         }
     }
 }
@@ -190,6 +208,9 @@ impl std::ops::AddAssign for Edge {
         self.read_bytes += other.read_bytes;
         self.flushes += other.flushes;
         self.flush_time += other.flush_time;
+        for (sum, other) in self.hardware.iter_mut().zip(other.hardware) {
+            *sum += other;
+        }
     }
 }
 

@@ -49,8 +49,8 @@ impl KernelCost {
     }
 }
 
-/// The time of one call.
-fn fastest<T>(mut call: impl FnMut() -> T) -> Duration {
+/// The time of one call, when undisturbed.
+pub(crate) fn fastest<T>(mut call: impl FnMut() -> T) -> Duration {
     let in_a_row = |_| {
         let begun = Instant::now();
         for _ in 0..IN_A_ROW {

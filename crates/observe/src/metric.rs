@@ -77,6 +77,14 @@ metrics! {
     /// folio_account_dirtied).
     ServerReadBytes "server_read_bytes" Counter "bytes" "/proc/PID/io: read_bytes";
     ServerWriteBytes "server_write_bytes" Counter "bytes" "/proc/PID/io: wchar";
+    /// Of the CPU's own counters, where a machine has them: while statements run in slices.
+    ServerInstructions "server_instructions" Counter "instructions" "perf_event_open: PERF_COUNT_HW_INSTRUCTIONS in user space";
+    ServerCycles "server_cycles" Counter "cycles" "perf_event_open: PERF_COUNT_HW_CPU_CYCLES in user space";
+    ServerBranchMisses "server_branch_misses" Counter "misses" "perf_event_open: PERF_COUNT_HW_BRANCH_MISSES in user space";
+    ServerItlbMisses "server_itlb_misses" Counter "misses" "perf_event_open: PERF_COUNT_HW_CACHE_ITLB, reads, in user space";
+    ServerDtlbMisses "server_dtlb_misses" Counter "misses" "perf_event_open: PERF_COUNT_HW_CACHE_DTLB, reads, in user space";
+    ServerL1iMisses "server_l1i_misses" Counter "misses" "perf_event_open: PERF_COUNT_HW_CACHE_L1I, reads, in user space";
+    ServerLlcMisses "server_llc_misses" Counter "misses" "perf_event_open: PERF_COUNT_HW_CACHE_LL, reads, in user space";
     /// Resident memory of the largest server process; shared memory counts where it was touched.
     ServerRss "server_rss" Gauge "bytes" "/proc/PID/stat";
     HostCpuBusy "host_cpu_busy" Counter "us" "/proc/stat: user, nice, system, irq and softirq of all CPUs";

@@ -17,6 +17,7 @@ mod nearest;
 mod operation;
 mod plan_file;
 mod quantity;
+mod query_plan;
 mod source;
 mod sweep;
 pub mod workload;
@@ -37,6 +38,7 @@ pub use nearest::suggestion;
 pub use operation::Operation;
 pub use plan_file::{Plan, PlanError};
 pub use quantity::{Count, Memory, QuantityError, Span};
+pub use query_plan::{IndexUsed, QueryPlan};
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{

@@ -1,7 +1,7 @@
 //! Reports of a run: text, Markdown, HTML, JSON, CSV and the formats of other programs.
 //!
-//! All formats come from one [`Report`], which analyses the run, so a number is the same everywhere.
-//! Nothing here measures, reads a file or can fail.
+//! All formats come from one [`Report`], which analyses the run, so a number is the same
+//! everywhere. Nothing here measures, reads a file or can fail.
 
 mod build;
 mod comparison;
@@ -14,7 +14,6 @@ mod json;
 mod model;
 mod render;
 mod report;
-mod selftest;
 
 use build::Extent;
 
@@ -29,10 +28,6 @@ pub use json::{SCHEMA, result_json, write_result_json};
 pub use render::{Colour, Terminal};
 pub use report::Report;
 pub use rqps_stats::verdict::ESTIMATOR;
-pub use selftest::{
-    Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
-    selftest_json, selftest_text, synthetic, variants,
-};
 
 /// What a terminal shows after a run: the result, its causes and how certain it is.
 pub fn text(report: &Report<'_>, terminal: Terminal) -> String {

@@ -68,6 +68,8 @@ pub(crate) struct Analysis {
     runs: Option<(Vec<f64>, Vec<f64>)>,
     is_paired: bool,
     prior: Option<Prior>,
+    /// How many times as wide as by their noise intervals are ([`widening`](crate::control)).
+    pub(crate) widened: f64,
     /// By how much contender and baseline may differ because they were measured at different times.
     drift: f64,
 }
@@ -85,7 +87,7 @@ impl Analysis {
                 (ratios, Some((bases.flatten().collect(), contender)))
             }
         };
-        Analysis { ratios, runs, is_paired, prior: None, drift: 0.0 }
+        Analysis { ratios, runs, is_paired, prior: None, widened: 1.0, drift: 0.0 }
     }
 
     /// The A/A control as if it were a contender; none without one.
@@ -121,30 +123,28 @@ impl Analysis {
 
     /// None for fewer than two rounds.
     pub(crate) fn primary(&self, alpha: f64) -> Option<Estimate> {
-        self.beyond_drift(alpha, Analysis::measured)
+        self.widened(alpha, Analysis::measured)
     }
 
     /// By the other method.
     pub(crate) fn beside(&self, alpha: f64) -> Option<Estimate> {
-        self.beyond_drift(alpha, Analysis::measured_beside)
+        self.widened(alpha, Analysis::measured_beside)
     }
 
-    /// An estimate for arms that were not measured at the same time: its interval is wider by the
-    /// drift, and p is that of a true difference within the drift.
-    fn beyond_drift(
-        &self,
-        alpha: f64,
-        of: fn(&Analysis, f64) -> Option<Estimate>,
-    ) -> Option<Estimate> {
-        let (found, drift) = (of(self, alpha)?, self.drift);
-        if drift == 0.0 {
+    /// An estimate with the interval that the A/A control makes wider, and the drift of arms that
+    /// were not measured at the same time. p is that of a true difference within the drift, for a
+    /// value that is as many standard errors beyond it as there are of the wider ones.
+    fn widened(&self, alpha: f64, of: fn(&Analysis, f64) -> Option<Estimate>) -> Option<Estimate> {
+        let (found, factor, drift) = (of(self, alpha)?, self.widened, self.drift);
+        if factor == 1.0 && drift == 0.0 {
             return Some(found);
         }
-        let p = match found.value.abs() <= drift {
+        let beyond = (found.value.abs() - drift) / factor;
+        let p = match beyond <= 0.0 {
             true => 1.0,
-            false => of(&self.shifted(-drift.copysign(found.value)), alpha)?.p,
+            false => of(&self.shifted(beyond.copysign(found.value) - found.value), alpha)?.p,
         };
-        let Interval { low, high } = found.interval;
+        let Interval { low, high } = found.interval.widened(found.value, factor);
         Some(Estimate { interval: Interval { low: low - drift, high: high + drift }, p, ..found })
     }
 
@@ -201,17 +201,19 @@ impl Analysis {
         }
     }
 
-    /// Of a value of the design, and the degrees of freedom beyond its own. None for fewer than two
-    /// rounds.
+    /// Of a value of the design, as large as intervals are wide, and the degrees of freedom beyond
+    /// its own. None for fewer than two rounds.
     fn sd(&self) -> Option<(f64, f64)> {
         let spread = spread(&self.ratios, self.prior.as_ref())?;
         let Some((base, contender)) = self.two_samples() else {
             let own = (self.ratios.len() - 1) as f64;
-            return Some((spread.sd(), self.prior.map_or(0.0, |prior| prior.beyond(own))));
+            let beyond = self.prior.map_or(0.0, |prior| prior.beyond(own));
+            return Some((self.widened * spread.sd(), beyond));
         };
         let squares = |values: &[f64]| variance(values) * (values.len() - 1) as f64;
         let degrees = (base.len() + contender.len() - 2) as f64;
-        Some((((squares(base) + squares(contender)) / degrees).sqrt(), 0.0))
+        let sd = ((squares(base) + squares(contender)) / degrees).sqrt();
+        Some((self.widened * sd, 0.0))
     }
 
     pub(crate) fn detectable(&self) -> f64 {
@@ -240,11 +242,26 @@ pub(crate) fn analyses<'a>(
     is_paired: bool,
     drift: f64,
 ) -> Vec<Analysis> {
+    let analysis =
+        |(class, sample)| (class, Some(Analysis { drift, ..Analysis::new(sample, is_paired) }));
+    moderated(samples.map(analysis).collect()).into_iter().flatten().collect()
+}
+
+/// The A/A controls of one metric of many tests as if they were contenders, moderated likewise.
+/// None for a test without one.
+pub(crate) fn controls<'a>(
+    samples: impl Iterator<Item = (&'a str, &'a Sample)>,
+    is_paired: bool,
+) -> Vec<Option<Analysis>> {
+    let control = |(class, sample)| (class, Analysis::of_control(sample, is_paired));
+    moderated(samples.map(control).collect())
+}
+
+fn moderated(mut all: Vec<(&str, Option<Analysis>)>) -> Vec<Option<Analysis>> {
     let mut classes = BTreeMap::<&str, Vec<Variance>>::new();
-    let mut all: Vec<(&str, Analysis)> =
-        samples.map(|(class, sample)| (class, Analysis::new(sample, is_paired))).collect();
     for (class, analysis) in &all {
-        classes.entry(class).or_default().extend(Variance::of(&analysis.ratios));
+        let variance = analysis.as_ref().and_then(|one| Variance::of(&one.ratios));
+        classes.entry(class).or_default().extend(variance);
     }
     let priors: BTreeMap<&str, Prior> = classes
         .into_iter()
@@ -252,8 +269,9 @@ pub(crate) fn analyses<'a>(
         .filter_map(|(class, variances)| Some((class, Prior::estimate(&variances)?)))
         .collect();
     for (class, analysis) in &mut all {
-        analysis.prior = priors.get(class).copied();
-        analysis.drift = drift;
+        if let Some(analysis) = analysis {
+            analysis.prior = priors.get(class).copied();
+        }
     }
     all.into_iter().map(|(_, analysis)| analysis).collect()
 }

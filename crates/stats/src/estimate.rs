@@ -30,6 +30,12 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
+    /// With both ends `factor` times as far from `center`.
+    pub fn widened(&self, center: f64, factor: f64) -> Interval {
+        let end = |end: f64| center + factor * (end - center);
+        Interval { low: end(self.low), high: end(self.high) }
+    }
+
     /// From the log scale to ratios.
     pub fn exp(&self) -> Interval {
         Interval { low: self.low.exp(), high: self.high.exp() }

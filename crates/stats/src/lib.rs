@@ -12,6 +12,7 @@ pub mod binomial;
 pub mod change_points;
 pub mod client_share;
 pub mod columns;
+pub mod control;
 pub mod costs;
 pub mod detectable;
 pub mod digits;

@@ -28,9 +28,10 @@
 mod costs;
 mod family;
 
-use crate::analysis::{Analysis, analyses};
+use crate::analysis::{analyses, controls};
+use crate::control::widening;
 use crate::estimate::Estimate;
-use crate::label::{CONTROL_ALPHA, CONTROL_HIT_ALPHA, Evidence, Kind, Label, most_control_hits};
+use crate::label::{CONTROL_ALPHA, Evidence, Kind, Label};
 use crate::multiplicity::Adjusted;
 use crate::paired::{PAIR_ABOVE, share_of_rounds};
 use costs::{CostAnalysis, costs, risen};
@@ -44,8 +45,13 @@ pub use family::{Options, SCREEN_ALPHA, Stage, flagged};
 /// another label: the result of a selftest holds for one version only. Version 1 compares a
 /// contender with baseline and control one by one; before it was compared with their mean in each
 /// cycle. From version 2 on a variance borrows from tests with similar noise, and its degrees of
-/// freedom are at most those of all of them.
-pub const ESTIMATOR: u32 = 2;
+/// freedom are at most those of all of them. From version 3 on the A/A control widens intervals
+/// where it made results invalid before, its variance borrows as well, and fewer than three rounds
+/// decide nothing.
+pub const ESTIMATOR: u32 = 3;
+
+/// Fewer rounds decide nothing: two are close to each other by chance.
+pub const LEAST_ROUNDS: usize = 3;
 
 /// A cost per operation or a time, in the rounds of the rate.
 #[derive(Clone, Debug, PartialEq)]
@@ -114,6 +120,8 @@ pub struct Verdict {
     pub contributions: Vec<f64>,
     /// The A/A control against the baseline.
     pub control: Option<Estimate>,
+    /// How many times as wide as by their noise the intervals are, because of the control.
+    pub widened: f64,
     /// The log ratio of each cost, at the adjusted level.
     pub costs: Vec<(String, Estimate)>,
     /// The same of the times.
@@ -142,26 +150,21 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
     let is_paired = is_paired(cells);
     let drift = options.drift;
     let samples = cells.iter().map(|cell| (cell.class.as_str(), &cell.rate));
-    let rates = analyses(samples, is_paired, drift);
-    let controls: Vec<Option<Estimate>> = cells
-        .iter()
-        .map(|cell| Analysis::of_control(&cell.rate, is_paired)?.primary(0.05))
-        .collect();
-    let invalid = too_many_hits(&controls);
-    let unfit: Vec<Option<String>> = cells
-        .iter()
-        .zip(&controls)
-        .map(|(cell, control)| {
-            let refused = cell.refused.clone().or_else(|| invalid.clone());
-            refused.or_else(|| control_differs(control.as_ref()?))
-        })
-        .collect();
+    let mut rates = analyses(samples.clone(), is_paired, drift);
+    let controls = controls(samples, is_paired);
+    let of_controls: Vec<Option<Estimate>> =
+        controls.iter().map(|control| control.as_ref()?.primary(0.05)).collect();
+    let wider: Vec<Option<Estimate>> =
+        controls.iter().map(|control| control.as_ref()?.primary(CONTROL_ALPHA)).collect();
+    for (rate, factor) in rates.iter_mut().zip(widening(&wider)) {
+        rate.widened = factor;
+    }
 
     let plain: Vec<Estimate> = rates.iter().map(|rate| rate.primary_or_nothing(0.05)).collect();
     let valid: Vec<f64> = plain
         .iter()
-        .zip(&unfit)
-        .map(|(estimate, unfit)| if unfit.is_some() { 1.0 } else { estimate.p })
+        .zip(cells)
+        .map(|(estimate, cell)| if cell.refused.is_some() { 1.0 } else { estimate.p })
         .collect();
     let adjusted = adjust(cells, &valid, options.alpha);
     let times = costs(cells, |cell| &cell.times, is_paired, drift);
@@ -181,10 +184,13 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let costs_more = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
         let is_flagged =
             cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || costs_more());
-        let label = match &unfit[index] {
+        let label = match &cell.refused {
             Some(why) => Label::Invalid { why: why.clone() },
             None if is_flagged => {
                 Label::Inconclusive { detectable, rounds: Some(options.fresh_rounds) }
+            }
+            None if rate.ratios.len() < LEAST_ROUNDS => {
+                Label::Inconclusive { detectable: f64::INFINITY, rounds: None }
             }
             None => Evidence {
                 estimate,
@@ -211,12 +217,48 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             rounds_needed,
             is_flagged,
             contributions: rate.ratios.clone(),
-            control: controls[index],
+            control: of_controls[index],
+            widened: rate.widened,
             costs: estimates(&costs[index], alpha),
             times: estimates(&times[index], alpha),
         }
     };
-    Report { verdicts: (0..cells.len()).map(verdict).collect(), invalid, is_paired }
+    let mut verdicts: Vec<Verdict> = (0..cells.len()).map(verdict).collect();
+    let invalid = doubt(&mut verdicts, cells, &wider);
+    Report { verdicts, invalid, is_paired }
+}
+
+/// Makes tests invalid that leave a question open while their control is off by more than the
+/// margin, and all tests if that is so in most of several.
+fn doubt(
+    verdicts: &mut [Verdict],
+    cells: &[Cell],
+    controls: &[Option<Estimate>],
+) -> Option<String> {
+    let (mut off, mut tests) = (0, 0);
+    for ((verdict, cell), control) in verdicts.iter_mut().zip(cells).zip(controls) {
+        let Some(Estimate { value, interval, .. }) = control else { continue };
+        tests += 1;
+        let is_open = matches!(verdict.label, Label::Inconclusive { .. }) && !verdict.is_flagged;
+        if is_open && (interval.low > cell.margin || interval.high < -cell.margin) {
+            off += 1;
+            let percent = 100.0 * value.exp_m1();
+            let why = format!("A/A control differs from the baseline by {percent:+.1} %");
+            verdict.label = Label::Invalid { why };
+        }
+    }
+    if off < 2 || 2 * off <= tests {
+        return None;
+    }
+    let why = format!(
+        "A/A control differs from the baseline by more than the margin in {off} of {tests} tests"
+    );
+    for (verdict, cell) in verdicts.iter_mut().zip(cells) {
+        if cell.refused.is_none() {
+            verdict.label = Label::Invalid { why: why.clone() };
+        }
+    }
+    Some(why)
 }
 
 /// One rule for all tests, so that no test chooses its analysis by its result.
@@ -238,19 +280,6 @@ fn is_paired(cells: &[Cell]) -> bool {
         })
         .collect();
     share_of_rounds(&rounds).is_some_and(|share| share > PAIR_ABOVE)
-}
-
-fn control_differs(control: &Estimate) -> Option<String> {
-    let percent = 100.0 * control.value.exp_m1();
-    (control.p < CONTROL_ALPHA)
-        .then(|| format!("A/A control differs from the baseline by {percent:+.1} %"))
-}
-
-fn too_many_hits(controls: &[Option<Estimate>]) -> Option<String> {
-    let tests = controls.iter().flatten().count();
-    let hits = controls.iter().flatten().filter(|control| control.p < CONTROL_HIT_ALPHA).count();
-    (hits as u64 > most_control_hits(tests as u64))
-        .then(|| format!("A/A control differs from the baseline in {hits} of {tests} tests"))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! A run directory on disk, and the lock of its only writer.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Plan};
-use rqps_system::printable;
+use rqps_system::{Lock, printable};
 use rusqlite::Transaction;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub struct RunDirectory {
     pub plan: Plan,
     pub manifest: Manifest,
     /// Held for as long as the directory is open.
-    _lock: File,
+    _lock: Option<Lock>,
 }
 
 impl RunDirectory {

@@ -7,9 +7,8 @@ use std::io::{self, BufWriter, Read, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rqps_system::PathError;
-use rustix::fs::{Access, AtFlags, CWD, FlockOperation, OFlags, accessat, flock};
-use rustix::io::Errno;
+use rqps_system::{Lock, PathError};
+use rustix::fs::{Access, AtFlags, CWD, OFlags, accessat};
 use tempfile::NamedTempFile;
 
 use crate::error::StoreError;
@@ -106,8 +105,9 @@ pub fn write_whole(
     write().map_err(file("write", path))
 }
 
-/// The right to write to a run directory, held by one process at a time and released on drop.
-pub(crate) fn lock(root: &Path) -> Result<File, StoreError> {
+/// The right to write to a run directory, held by one process at a time and released on drop. None
+/// on a file system without such locks, which does not prevent measuring.
+pub(crate) fn lock(root: &Path) -> Result<Option<Lock>, StoreError> {
     let path = own(root, LOCK)?;
     let mut options = File::options();
     let held = match open_real(&path, options.read(true).write(true)) {
@@ -129,19 +129,20 @@ pub(crate) fn lock(root: &Path) -> Result<File, StoreError> {
 }
 
 /// A lock appears with its mark and already held, so that no crash leaves an unmarked one.
-fn new_lock(path: &Path) -> io::Result<File> {
+fn new_lock(path: &Path) -> io::Result<Option<Lock>> {
     let mut fresh = begin(path.parent().unwrap_or(Path::new(".")))?;
     fresh.write_all(MARK.as_bytes())?;
     fresh.as_file().sync_all()?;
-    // A file system without such locks does not prevent measuring.
-    let _ = flock(&fresh, FlockOperation::NonBlockingLockExclusive);
-    Ok(fresh.persist_noclobber(path)?)
+    let lock = Lock::take(fresh.as_file().try_clone()?).ok().and_then(Result::ok);
+    fresh.persist_noclobber(path)?;
+    Ok(lock)
 }
 
-fn hold(held: File, root: &Path) -> Result<File, StoreError> {
-    match flock(&held, FlockOperation::NonBlockingLockExclusive) {
-        Err(Errno::WOULDBLOCK) => Err(StoreError::Busy(root.to_path_buf())),
-        _ => Ok(held),
+fn hold(file: File, root: &Path) -> Result<Option<Lock>, StoreError> {
+    match Lock::take(file) {
+        Ok(Ok(lock)) => Ok(Some(lock)),
+        Ok(Err(_)) => Err(StoreError::Busy(root.to_path_buf())),
+        Err(_) => Ok(None),
     }
 }
 
@@ -207,6 +208,6 @@ pub(crate) fn is_free(root: &Path, first: &[&str]) -> io::Result<bool> {
 
 /// The right to work in a directory of several runs, held by one process at a time and released on
 /// drop. The lock is on the directory itself, so that it needs no file.
-pub fn alone_in(path: &Path) -> Result<File, StoreError> {
+pub fn alone_in(path: &Path) -> Result<Option<Lock>, StoreError> {
     hold(File::open(path).map_err(file("open", path))?, path)
 }

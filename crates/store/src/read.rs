@@ -245,6 +245,9 @@ fn statements(row: &Row<'_>) -> Result<Vec<StatementRecord>, rusqlite::Error> {
     for statement in &mut statements {
         statement.text = printable(&statement.text).into_owned();
         statement.plan = statement.plan.as_deref().map(|plan| printable(plan).into_owned());
+        if let Some(tree) = &mut statement.tree {
+            tree.each_text(&mut |text| *text = printable(text).into_owned());
+        }
     }
     Ok(statements)
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use rqps_observe::{EngineReading, Metric, Reading};
-use rqps_plan::{Class, Counts};
+use rqps_plan::{Class, Counts, QueryPlan};
 use serde::{Deserialize, Serialize};
 
 use crate::series::Series;
@@ -199,8 +199,13 @@ pub struct StatementRecord {
     pub text: String,
     /// How often an operation sends it.
     pub times: u32,
-    /// The shape of its query plan: nodes and indexes, outermost first, where the DBMS reports it.
+    /// The shape of its query plan for people: nodes and indexes, outermost first, where the DBMS
+    /// reports it.
     pub plan: Option<String>,
+    /// The query plan as a tree, to compare it; none where it is not known, as in runs of an
+    /// earlier rqps.
+    #[serde(default)]
+    pub tree: Option<QueryPlan>,
     /// Planning times, where the DBMS reports them.
     #[serde(default)]
     pub planning: Option<Planning>,

@@ -89,7 +89,8 @@ create table measurement (
     watched integer not null,       -- operations while the counters of the DBMS were read
     bytes_before integer,           -- of the database's files; cost has those after
     note text,                      -- a note for the reader, such as a wait that was given up
-    statements text not null,       -- as JSON: text, number in an operation, query plan
+    statements text not null,       -- as JSON: text, number in an operation, query plan as text
+                                    -- and as a tree
     unique (round, arm)
 );
 -- One row per connection; in a comparison one per kind of operation, summed over all connections.

@@ -7,8 +7,8 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use rqps_observe::{CounterMeaning, EngineReading, Kind, Meaning, Metric, Reading};
 use rqps_plan::{
-    Class, Contender, Count, Counts, Design, Flags, InsertBenchmark, Operation, Plan, Profile,
-    Workload,
+    Class, Contender, Count, Counts, Design, Flags, IndexUsed, InsertBenchmark, Operation, Plan,
+    Profile, QueryPlan, Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, Measurement, MemoryHold, PackedHistogram, Planning,
@@ -103,6 +103,12 @@ fn statements() -> Vec<StatementRecord> {
         text: text.to_string(),
         times,
         plan: plan.map(str::to_string),
+        tree: plan.map(|operator| QueryPlan {
+            table: Some("sbtest1".to_string()),
+            index: Some(IndexUsed { name: "k_1".into(), definition: Some("btree (k)".into()) }),
+            inputs: vec![QueryPlan::new("Materialize")],
+            ..QueryPlan::new(operator)
+        }),
         planning: plan.map(|_| Planning { before: 41.5, after: Some(1240.0) }),
     };
     vec![statement("BEGIN", 1, None), statement("SELECT 'é' WHERE id=?", 10, Some("Index Scan"))]

@@ -9,7 +9,11 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Whether the user wants to stop. Clones share the state; the default is never cancelled.
 #[derive(Clone, Debug, Default)]
-pub struct Cancel(Arc<AtomicBool>);
+pub struct Cancel {
+    requested: Arc<AtomicBool>,
+    /// The work that this one is a part of.
+    whole: Option<Arc<Cancel>>,
+}
 
 /// Values that can be cancelled are equal in any state of cancellation.
 impl PartialEq for Cancel {
@@ -26,12 +30,18 @@ impl Eq for Cancel {}
 pub struct Cancelled;
 
 impl Cancel {
+    /// For a part of the work: cancelled with all of it, or by itself.
+    pub fn part(&self) -> Cancel {
+        Cancel { requested: Arc::default(), whole: Some(Arc::new(self.clone())) }
+    }
+
     pub fn request(&self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.requested.store(true, Ordering::Relaxed);
     }
 
     pub fn is_requested(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
+        self.requested.load(Ordering::Relaxed)
+            || self.whole.as_ref().is_some_and(|whole| whole.is_requested())
     }
 
     /// An error if cancelled, for work in steps.
@@ -52,7 +62,7 @@ impl Cancel {
 
     /// The flag for a signal handler.
     pub fn flag(&self) -> Arc<AtomicBool> {
-        self.0.clone()
+        self.requested.clone()
     }
 }
 
@@ -72,5 +82,15 @@ mod tests {
         cancel.request();
         assert_eq!(asleep.join().unwrap(), Err(Cancelled));
         assert!(!Cancel::default().is_requested());
+    }
+
+    #[test]
+    fn a_part_ends_with_the_whole_but_not_the_whole_with_a_part() {
+        let whole = Cancel::default();
+        let (part, other) = (whole.part(), whole.part());
+        part.request();
+        assert!(part.is_requested() && !other.is_requested() && !whole.is_requested());
+        whole.request();
+        assert!(other.is_requested());
     }
 }

@@ -7,6 +7,8 @@ use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::OnceLock;
+use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -30,7 +32,8 @@ pub struct Surroundings<'a> {
     pub user: Option<User>,
     /// Further variables of rqps's environment that it gets; a star stands for any end.
     pub environment: &'a [&'a str],
-    /// The signal that it gets when the thread that started it ends; none if it may outlive rqps.
+    /// The signal that it gets when the thread that started it ends (see [`start`]); none if it may
+    /// outlive rqps.
     pub at_end: Option<Signal>,
 }
 
@@ -107,6 +110,30 @@ pub enum RunError {
     TooLong(Duration),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
+}
+
+/// Starts a program that may outlive the calling thread, but not rqps. The kernel sends the signal
+/// of [`Surroundings::at_end`] when the thread ends that started the program
+/// (PR_SET_PDEATHSIG(2const)), so all of these are started by one thread, which ends with rqps. The
+/// files that the command has for the program are closed when this returns.
+pub fn start(command: Command) -> io::Result<Child> {
+    type Answer = Sender<io::Result<Child>>;
+    static STARTER: OnceLock<Sender<(Command, Answer)>> = OnceLock::new();
+    let starter = STARTER.get_or_init(|| {
+        let (orders, inbox) = channel::<(Command, Answer)>();
+        thread::spawn(move || {
+            for (mut command, answer) in inbox {
+                let started = command.spawn();
+                drop(command);
+                // Its caller waits for it below.
+                let _ = answer.send(started);
+            }
+        });
+        orders
+    });
+    let (answer, answered) = channel();
+    starter.send((command, answer)).expect("it serves for as long as rqps runs");
+    answered.recv().expect("it answers every order")
 }
 
 /// Runs a command to its end and keeps its output. It is killed with all its descendants when it
@@ -287,6 +314,36 @@ mod tests {
             assert!(begun.elapsed() < PATIENCE, "the grandchild lives on");
             thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    #[test]
+    fn what_a_thread_has_started_outlives_the_thread() {
+        let around = Surroundings {
+            folder: Path::new("/"),
+            user: None,
+            environment: &[],
+            at_end: Some(Signal::KILL),
+        };
+        let sleeping = || {
+            let mut sleep = command(Path::new("/bin/sh"), &around);
+            sleep.args(["-c", "echo there; exec sleep 600"]).stdout(Stdio::piped());
+            sleep
+        };
+        let awaited = |mut child: Child| {
+            let mut there = [0; 6];
+            child.stdout.take().unwrap().read_exact(&mut there).unwrap();
+            child
+        };
+        let on_a_thread = |start: fn(Command) -> io::Result<Child>| {
+            let command = sleeping();
+            thread::spawn(move || awaited(start(command).unwrap())).join().unwrap()
+        };
+        let mut own = on_a_thread(|mut command| command.spawn());
+        let mut others = on_a_thread(start);
+        assert!(!own.wait().unwrap().success(), "the kernel has ended it with its thread");
+        assert!(others.try_wait().unwrap().is_none());
+        others.kill().unwrap();
+        others.wait().unwrap();
     }
 
     #[test]

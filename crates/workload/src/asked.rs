@@ -73,8 +73,7 @@ pub(crate) struct Comparable {
 
 /// The options of a comparison, for any workload.
 pub struct Asked<'a> {
-    pub names: &'a [String],
-    pub version: Option<&'a str>,
+    pub workload: &'a Wanted,
     pub rows: Count,
     pub tables: Option<u32>,
     pub writes: Option<&'a [Count]>,
@@ -88,8 +87,16 @@ pub struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// The default measured time of a test.
-    pub const SECS: Span = Span(Duration::from_secs(2));
+    pub fn plan(&self) -> Result<Workload, FlagError> {
+        (self.workload.of.ask)(self)
+    }
+
+    /// The default measured time of a test in a round of slices. With what a round costs beside it,
+    /// an interval of a given width takes about the shortest time: see docs/performance.md, "one
+    /// test".
+    pub const SECS: Span = Span(Duration::from_secs(1));
+    /// … and in a whole run, which has a server's start and stop of its own.
+    pub const SECS_OF_RUN: Span = Span(Duration::from_secs(2));
 }
 
 /// `micro:scan`, `ibench@p2024:l.i0`: a workload as `rqps compare` reads it.
@@ -104,10 +111,6 @@ pub struct Wanted {
 impl Wanted {
     pub fn version(&self) -> Option<&str> {
         self.version.as_deref()
-    }
-
-    pub fn workload(&self, asked: &Asked<'_>) -> Result<Workload, FlagError> {
-        (self.of.ask)(asked)
     }
 
     /// All tests of these names, to be profiled.

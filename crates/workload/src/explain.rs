@@ -1,6 +1,7 @@
-//! How a DBMS executes a statement: the shape of its query plan, so that two plans can be compared,
-//! without what differs from one execution to the next.
+//! How a DBMS executes a statement: its query plan as text for people, and as a tree by which two
+//! plans can be compared.
 
+use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error};
 
 use crate::Dialect;
@@ -18,6 +19,8 @@ pub struct Explained {
     /// Nodes and indexes of the query plan, the outermost first; none if the DBMS shows none, or
     /// there is nothing to plan.
     pub plan: Option<String>,
+    /// The query plan as a tree; none if it is not known, or there is nothing to plan.
+    pub tree: Option<QueryPlan>,
     /// Microseconds of planning, as the DBMS reports them; none if it does not.
     pub planning: Option<f64>,
 }
@@ -25,7 +28,7 @@ pub struct Explained {
 impl Explained {
     /// A statement that is sent once and has no query plan.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Explained { text: text.into(), times: 1, plan: None, planning: None }
+        Explained { text: text.into(), times: 1, plan: None, tree: None, planning: None }
     }
 }
 
@@ -44,7 +47,8 @@ pub(crate) fn explained(
     for explain in dialect.explain {
         if let Some((rows, planning)) = asked(connection, &format!("{explain} {sql}"))? {
             let plan = Some(shape(dialect, rows)).filter(|shape| !shape.is_empty());
-            return Ok(Explained { plan, planning, ..Explained::plain(text) });
+            let tree = (dialect.query_plan)(connection, sql)?;
+            return Ok(Explained { plan, tree, planning, ..Explained::plain(text) });
         }
     }
     Ok(Explained::plain(text))

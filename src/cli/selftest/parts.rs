@@ -8,7 +8,7 @@ use rqps_dbms::Descriptor;
 use rqps_plan::{
     Cache, Comparison, Contender, Design, Injection, Method, Microbenchmark, Plan, Span,
 };
-use rqps_report::{Intervention, Variant, variants};
+use rqps_study::{Intervention, Variant, variants};
 use rqps_workload::microbenchmark::{Sequence, select};
 
 use super::Arguments;

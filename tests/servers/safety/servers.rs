@@ -293,7 +293,7 @@ fn a_closed_umask_does_no_harm_and_a_closed_folder_is_named() {
         &["user 'nobody', which runs the servers, cannot enter", "closed'", "chmod o+x"],
     );
 
-    let ended = under("ulimit -n 24", &["dbms", "start", "mysql@8.0.33"]);
+    let ended = under("ulimit -n 16", &["dbms", "start", "mysql@8.0.33"]);
     assert!(ended.status.code() != Some(0));
     ended.says(&["'ulimit -n'"]);
     rqps.assert_no_server_is_left();

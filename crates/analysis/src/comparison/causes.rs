@@ -13,7 +13,8 @@ use super::drift::Drift;
 use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
-use crate::diagnosis::{Builds, Environment, Evidence, Planning, Plans, Verdict as Decided};
+use super::query_plans::changes;
+use crate::diagnosis::{Builds, Environment, Evidence, Planning, Verdict as Decided};
 
 /// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.
 const REFERENCE_LOOP_NOISE: f64 = 0.03;
@@ -94,7 +95,7 @@ impl Pair<'_> {
                         reference_loop_moved(&passes, [self.base, self.contender], change(verdict))
                     }
                 },
-                // One in twenty controls differs at 5 %, so the level is that of an invalid test.
+                // One in twenty controls differs at 5 %, so the level is stricter.
                 control_moved: verdict.control.map(|control| control.p < CONTROL_ALPHA),
                 is_shared: method == Method::Slices,
             },
@@ -102,7 +103,7 @@ impl Pair<'_> {
             rows,
             builds: self.builds(run),
             settings: self.settings(run),
-            plans: self.plans(run, &passes),
+            plan_changes: self.plan_changes(run, &passes),
             planning: [self.base, self.contender].map(|name| planning(&run.rounds, &passes, name)),
             sync: self.sync(&passes),
             dips: course::dips(self, &passes),
@@ -141,27 +142,19 @@ impl Pair<'_> {
         run.plan.contenders.iter().filter(is_one).cloned().collect()
     }
 
-    /// The query plans of the statements, if their shapes differ. Different DBMSs have different
-    /// words for the same plan, so they are not compared.
-    fn plans(&self, run: &Run, passes: &[&RoundRecord]) -> Option<Plans> {
+    /// What differs between the query plans of the statements, where that is known. Different DBMSs
+    /// have different nodes for the same plan, so they are not compared.
+    fn plan_changes(&self, run: &Run, passes: &[&RoundRecord]) -> Option<Vec<String>> {
         let dbms =
             |name: &str| run.contenders.iter().find(|one| one.name == name).map(|one| &one.dbms);
-        let last = passes.last().filter(|_| dbms(self.base) == dbms(self.contender))?;
-        let of = |name: &str| -> Option<Vec<&str>> {
-            let statements = last.arms.get(name)?.statements.iter();
-            Some(statements.filter_map(|statement| statement.plan.as_deref()).collect())
-        };
-        let (base, contender) = (of(self.base)?, of(self.contender)?);
-        if base.is_empty() || contender.is_empty() {
+        if dbms(self.base) != dbms(self.contender) {
             return None;
         }
-        if base == contender {
-            return Some(Plans { base: base.join("\n"), contender: contender.join("\n") });
-        }
-        // Of several statements only those with different query plans.
-        let pairs = base.into_iter().zip(contender).filter(|(one, other)| one != other);
-        let (base, contender): (Vec<&str>, Vec<&str>) = pairs.unzip();
-        Some(Plans { base: base.join("; "), contender: contender.join("; ") })
+        let both = passes.iter().filter_map(|pass| {
+            let statements = |name: &str| pass.arms.get(name).map(|arm| arm.statements.as_slice());
+            Some([statements(self.base)?, statements(self.contender)?])
+        });
+        changes(both)
     }
 
     fn builds(&self, run: &Run) -> Builds {

@@ -13,6 +13,7 @@ mod interim;
 mod observed;
 mod pair;
 mod profile;
+mod query_plans;
 mod times;
 mod whole;
 
@@ -35,6 +36,7 @@ pub use observed::{
 };
 pub use pair::{Pair, Suite, class_of_noise, kind};
 pub use profile::{Profiled, Side};
+pub use query_plans::plan_differences;
 pub use times::{Time, percentile};
 pub use whole::{done, rates, sampled, whole_seconds};
 

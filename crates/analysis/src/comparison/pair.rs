@@ -4,24 +4,22 @@ use std::collections::BTreeMap;
 
 use rqps_plan::{CONTROL, Comparison, Method};
 use rqps_stats::Estimate;
-use rqps_stats::label::{Kind, Label};
+use rqps_stats::control::widening;
+use rqps_stats::label::{CONTROL_ALPHA, Kind, Label};
 use rqps_stats::noise::Noise;
 use rqps_stats::slices::Restart;
 use rqps_stats::suite_shift::{SuiteShift, suite_shift};
 use rqps_stats::verdict::{
-    Cell, Cost, LogRatios, LogValues, Options, Report, Sample, Stage, Verdict, flagged, judge,
+    Cell, Cost, LEAST_ROUNDS, LogRatios, LogValues, Options, Report, Sample, Stage, Verdict,
+    flagged, judge,
 };
 use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
 
-/// Fewer fresh rounds than this decide nothing.
-const LEAST_FRESH: usize = 3;
 /// Intervals are of 95 %.
 const ALPHA: f64 = 0.05;
-/// Fewer rounds than this are too few for the suite shift.
-const LEAST_OF_SUITE: usize = 3;
 
 pub struct Pair<'a> {
     pub plan: &'a Comparison,
@@ -74,7 +72,7 @@ impl Pair<'_> {
         if self.plan.confirm.is_some() {
             for index in flagged(&cells, &self.options()) {
                 let fresh = self.cell(&tests[index], Stage::Fresh);
-                if fresh.rate.rounds() >= LEAST_FRESH {
+                if fresh.rate.rounds() >= LEAST_ROUNDS {
                     cells[index] = fresh;
                 }
             }
@@ -184,6 +182,19 @@ impl Pair<'_> {
         Noise::of(&passes.filter_map(restart).collect::<Vec<_>>())
     }
 
+    /// The log ratio of the A/A control to the baseline in a round of the first stage.
+    fn control(&self, test: &Observed<'_>, round: u32) -> Option<f64> {
+        let mut passes = test.of_stage(self.first_stage(), self.plan);
+        let pass = passes.find(|pass| pass.round == round && self.ratio(pass).is_some())?;
+        match self.plan.method_of(test.name) {
+            Method::Slices => self.slices(test, pass, Quantity::Rate)?.control,
+            Method::Runs => {
+                let round = self.runs(pass, Quantity::Rate)?;
+                Some(round.control? - round.base)
+            }
+        }
+    }
+
     /// From the rounds of the first stage that all valid tests have.
     pub fn suite(&self, tests: &[Observed<'_>], verdicts: &[Verdict], seed: u64) -> Option<Suite> {
         let stage = self.first_stage();
@@ -197,18 +208,27 @@ impl Pair<'_> {
             valid.iter().map(|index| ratios(&tests[*index])).collect();
         let is_common = |round: &&u32| all.iter().all(|test| test.contains_key(*round));
         let common: Vec<u32> = all.first()?.keys().filter(is_common).copied().collect();
-        if common.len() < LEAST_OF_SUITE {
+        if common.len() < LEAST_ROUNDS {
             return None;
         }
         let of_common =
             |test: &BTreeMap<u32, f64>| common.iter().map(|round| test[round]).collect();
         let rounds: Vec<Vec<f64>> = all.iter().map(of_common).collect();
         let SuiteShift { mut shift, relative: of_valid } = suite_shift(&rounds, ALPHA, seed)?;
+        // The A/A control has a suite shift, too, which is 0 but for noise.
+        let control = valid
+            .iter()
+            .map(|index| common.iter().map(|round| self.control(&tests[*index], *round)).collect())
+            .collect::<Option<Vec<Vec<f64>>>>()
+            .and_then(|rounds| suite_shift(&rounds, CONTROL_ALPHA, seed));
+        let factor = widening(&[control.map(|control| control.shift)])[0];
+        shift.interval = shift.interval.widened(shift.value, factor);
         // All tests share the drift of the machine.
         shift.interval.low -= self.drift_size();
         shift.interval.high += self.drift_size();
         let mut relative = vec![None; tests.len()];
-        for (index, own) in valid.into_iter().zip(of_valid) {
+        for (index, mut own) in valid.into_iter().zip(of_valid) {
+            own.interval = own.interval.widened(own.value, verdicts[index].widened);
             // Rounds other than those of the shift have another state of the machine.
             relative[index] = Some(own).filter(|_| verdicts[index].stage == stage);
         }

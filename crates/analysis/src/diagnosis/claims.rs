@@ -452,7 +452,7 @@ pub(super) fn is_slowed_planning(planning: Planning) -> bool {
 }
 
 pub(super) fn plan_changed(view: &View) -> Option<bool> {
-    view.evidence.plans.as_ref().map(|plans| plans.base != plans.contender)
+    view.evidence.plan_changes.as_ref().map(|changes| !changes.is_empty())
 }
 
 /// The server does other work for an operation: its CPU is half of the change, or it reads more.
@@ -460,19 +460,26 @@ pub(super) fn works_differently(view: &View) -> Option<bool> {
     any(&[Some(code_path(view).is_some()), view.up(metric::READ_BYTES)])
 }
 
+/// A finding names at most so many differences between query plans.
+const MOST_CHANGES: usize = 3;
+
 pub(super) fn plan(view: &View) -> Option<Claim> {
-    let plans = view.evidence.plans.as_ref().filter(|_| plan_changed(view) == Some(true))?;
+    let changes = view.evidence.plan_changes.as_ref().filter(|changes| !changes.is_empty())?;
+    let (first, others) = changes.split_at(changes.len().min(MOST_CHANGES));
+    let others = match others.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
     let buffers = view.engine(engine::BUFFERS);
     let told = buffers
         .map(|(name, buffers)| format!("; {name} per operation change by {}", interval(&buffers)));
     let buffers = buffers.map(|(name, buffers)| Number::ratio(name, &buffers.log));
     Some(Claim {
         text: format!(
-            "{}: the query plan has changed: {} -> {}{}. EXPLAIN ANALYZE on the kept data shows \
+            "{}: the query plan has changed: {}{others}{}. EXPLAIN ANALYZE on the kept data shows \
              what it reads",
             view.rate(),
-            plans.base,
-            plans.contender,
+            first.join("; "),
             told.unwrap_or_default()
         ),
         numbers: buffers.into_iter().collect(),

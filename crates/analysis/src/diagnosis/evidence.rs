@@ -158,13 +158,6 @@ pub struct Dips {
     pub collector_watched: bool,
 }
 
-/// The query plans of a statement, by their shape.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Plans {
-    pub base: String,
-    pub contender: String,
-}
-
 /// Microseconds that the DBMS took to plan a statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Planning {
@@ -229,7 +222,9 @@ pub struct Evidence {
     pub dips: Option<Dips>,
     /// CPU per operation at the end of the step / at its start.
     pub growth_within: Option<f64>,
-    pub plans: Option<Plans>,
+    /// What differs between the query plans, in words: empty where they are the same. None: not
+    /// known.
+    pub plan_changes: Option<Vec<String>>,
     /// Of baseline and contender, for the statement that took the longest to plan at the end.
     pub planning: [Option<Planning>; 2],
     /// Time in syncs per operation.
@@ -268,7 +263,7 @@ impl Evidence {
             rows: None,
             dips: None,
             growth_within: None,
-            plans: None,
+            plan_changes: None,
             planning: [None; 2],
             sync: None,
             reads_unaffected: None,

@@ -19,8 +19,7 @@ mod words;
 
 pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
-    Builds, Change, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Plans,
-    Verdict,
+    Builds, Change, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Verdict,
 };
 pub use line::{Line, fit_line};
 pub use next::Next;

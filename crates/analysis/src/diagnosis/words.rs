@@ -44,6 +44,11 @@ pub(super) fn micros_interval(estimate: &Estimate) -> String {
     format!("{value:+.decimals$} us (95 % interval {low:+.decimals$} to {high:+.decimals$})")
 }
 
+/// A part of a change, of which there is no more than all. Parts whose costs are measured apart
+/// from the rate can add up to more.
 pub(super) fn share(share: f64) -> String {
-    format!("{:.0} %", 100.0 * share)
+    match 100.0 * share {
+        percent if percent >= 99.5 => "all".to_string(),
+        percent => format!("{percent:.0} %"),
+    }
 }

@@ -34,6 +34,7 @@ const SQL: Sql = Sql {
     // Old releases explain only reads.
     explain: &["explain format=traditional", "explain"],
     plan_node,
+    query_plan: super::query_plan::query_plan,
     transactions: Transactions::Text,
     is_clustered: true,
     has_one_writer: false,

@@ -30,6 +30,7 @@ pub(crate) static SQL: Sql = Sql {
     // From 10 on it reports the planning time.
     explain: &["explain (costs off, summary on)", "explain (costs off)"],
     plan_node,
+    query_plan: super::query_plan::query_plan,
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
     is_clustered: false,
     has_one_writer: false,

@@ -7,6 +7,7 @@ mod guest;
 mod lock_file;
 mod meter;
 mod password;
+pub(crate) mod query_plan;
 mod reported;
 
 use std::ffi::OsString;

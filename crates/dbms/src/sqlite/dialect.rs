@@ -28,6 +28,7 @@ pub(crate) static SQL: Sql = Sql {
     exists: |table| format!("select name from sqlite_master where name = '{table}'"),
     explain: &["explain query plan"],
     plan_node: |row| row.into_iter().flatten().next_back(),
+    query_plan: super::query_plan::query_plan,
     // A transaction that begins with a read cannot write after another one has written.
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN IMMEDIATE" },
     is_clustered: false,

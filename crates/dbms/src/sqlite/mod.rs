@@ -2,6 +2,7 @@
 
 mod descriptor;
 mod dialect;
+pub(crate) mod query_plan;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -1,19 +1,23 @@
-//! Loads the data of every arm, once for each round or as often as in the plan; rounds work on
-//! copies.
+//! Loads the data of every arm, once for each round or as often as in the plan. A round works on a
+//! copy, unless no other needs the load.
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::Instant;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{DbmsError, Place, Quiesce};
-use rqps_load::Crew;
-use rqps_plan::Memory;
-use rqps_store::RunDirectory;
+use rqps_dbms::{Dbms, DbmsError, Home, Place, Quiesce};
+use rqps_load::{Cancel, Crew};
+use rqps_plan::{Memory, Plan};
+use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::{Assigned, Driver, Task};
 
-use super::round::{Draw, Setting};
+use super::arm::Arm;
+use super::round::{Draw, Setting, driver};
 use crate::contender::{allow_connections, describe, file_error, keep};
+use crate::laps::Laps;
 use crate::{Event, Lab, LabError};
 
 /// The data directories of a comparison.
@@ -29,14 +33,14 @@ impl Folders {
         self.0.join(format!("{arm}-load{load}"))
     }
 
-    /// The copy that a round works on.
+    /// The data that a round works on.
     pub(crate) fn round(&self, arm: usize) -> PathBuf {
         self.0.join(format!("{arm}-round"))
     }
 
     /// A note for the reader about a load, such as aborted maintenance.
     pub(crate) fn note(&self, arm: usize, load: u32) -> Option<String> {
-        fs::read_to_string(note(&self.loaded(arm, load))).ok()
+        fs::read_to_string(beside(&self.loaded(arm, load))).ok()
     }
 
     /// The last existing load of an arm, of at most `most`.
@@ -55,7 +59,7 @@ impl Folders {
         for arm in 0..arms {
             let loaded = self.loaded(arm, load);
             let _ = fs::remove_dir_all(&loaded);
-            let _ = fs::remove_file(note(&loaded));
+            let _ = fs::remove_file(beside(&loaded));
         }
     }
 
@@ -66,11 +70,12 @@ impl Folders {
 }
 
 /// The file beside a loaded directory, in which only the DBMS writes.
-fn note(loaded: &Path) -> PathBuf {
+fn beside(loaded: &Path) -> PathBuf {
     loaded.with_extension("note")
 }
 
-/// Loads the data that a round needs, for these arms, if they do not exist yet.
+/// Loads the data that a round needs, for these arms, if they do not exist yet. A failure of one
+/// ends the others.
 pub(crate) fn load(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
@@ -81,14 +86,43 @@ pub(crate) fn load(
     let number = setting.comparison.load_of(round);
     let mut order: Vec<usize> = members.into_iter().collect();
     order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
-    for place in order {
-        let to = setting.folders.loaded(place, number);
-        if !to.exists() {
-            load_one(lab, directory, setting, place, &to)
-                .map_err(|error| error.of(&setting.arms[place].name))?;
+    order.retain(|place| !setting.folders.loaded(*place, number).exists());
+    let at_once = if setting.fit_together { order.len().max(1) } else { 1 };
+    order.chunks(at_once).try_for_each(|arms| side_by_side(lab, directory, setting, arms, number))
+}
+
+fn side_by_side(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    setting: &Setting<'_>,
+    arms: &[usize],
+    number: u32,
+) -> Result<(), LabError> {
+    let (home, cancel) = (lab.home, lab.cancel.part());
+    let Setting { plan, tasks, ready, .. } = *setting;
+    let (tell, told) = channel();
+    let mut failed = None;
+    thread::scope(|scope| {
+        for place in arms {
+            let arm = &setting.arms[*place];
+            let to = setting.folders.loaded(*place, number);
+            let (dbms, log) = (&*ready[arm.index], directory.log(&arm.name));
+            let load = Load { plan, tasks, arm, dbms, to, log };
+            (lab.watch)(Event::Loading { contender: arm.name.clone() });
+            let (tell, cancel) = (tell.clone(), &cancel);
+            // They are received until the last of them has ended.
+            scope.spawn(move || drop(tell.send((arm, load.make(home, cancel)))));
         }
-    }
-    Ok(())
+        drop(tell);
+        for (arm, made) in told {
+            let made = made.and_then(|made| made.keep(lab, directory, plan, arm));
+            if let Err(error) = made {
+                cancel.request();
+                failed.get_or_insert(error.of(&arm.name));
+            }
+        }
+    });
+    failed.map_or(Ok(()), Err)
 }
 
 /// Removes the data of this round alone, or, if data are kept, those of the round before.
@@ -99,74 +133,116 @@ pub(crate) fn unload(setting: &Setting<'_>, round: u32, keeps: bool) {
     }
 }
 
-fn load_one(
-    lab: &mut Lab<'_>,
-    directory: &mut RunDirectory,
-    setting: &Setting<'_>,
-    place: usize,
-    to: &Path,
-) -> Result<(), LabError> {
-    let (plan, arm) = (setting.plan, &setting.arms[place]);
-    let dbms = &*setting.ready[arm.index];
-    let contender = &plan.contenders[arm.index];
-    let name = arm.name.clone();
-    // It has another name until it is complete.
-    let mut fresh = to.as_os_str().to_owned();
-    fresh.push(".making");
-    let fresh = PathBuf::from(fresh);
-    if fresh.exists() {
-        fs::remove_dir_all(&fresh).map_err(file_error("remove", &fresh))?;
-    }
-    (lab.watch)(Event::Loading { contender: name.clone() });
-    let begun = Instant::now();
-    let place = Place { data: fresh.clone(), log: directory.log(&name), ..Place::default() };
-    let mut server = dbms.start(lab.home, &place, lab.cancel)?;
-    let start_seconds = begun.elapsed().as_secs_f64();
-    let record = describe(contender, dbms, &*server, start_seconds)?;
-    allow_connections(&record, plan)?;
-    if !arm.is_control {
-        keep(directory, contender, &record)?;
-    }
-    // A chain begins with filling its tables, and measures that.
-    if let Some(task) = setting.tasks.iter().find(|task| task.fills) {
-        let target = server.target().clone();
-        let driver = setting.driver(arm, &target)?;
-        fill(task, &*driver, lab)?;
-        if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
-            let text = format!("the maintenance after the load was aborted: {left}");
-            let file = note(to);
-            fs::write(&file, &text).map_err(file_error("write", &file))?;
-            let (contender, step) = (name.clone(), task.name.clone());
-            (lab.watch)(Event::Noted { contender, step, note: text });
-        }
-    }
-    server.stop()?;
-    fs::rename(&fresh, to).map_err(file_error("make", to))?;
-    let seconds = begun.elapsed().as_secs_f64();
-    (lab.watch)(Event::Loaded { contender: name, version: record.version, seconds });
-    Ok(())
+/// A load of one arm.
+struct Load<'a> {
+    plan: &'a Plan,
+    tasks: &'a [Task],
+    arm: &'a Arm,
+    dbms: &'a dyn Dbms,
+    to: PathBuf,
+    log: PathBuf,
 }
 
-fn fill(task: &Task, driver: &dyn Driver, lab: &Lab<'_>) -> Result<(), LabError> {
+/// Its result, beside the data.
+struct NewLoad {
+    record: ContenderRecord,
+    /// The step, and what of its maintenance was aborted.
+    note: Option<(String, String)>,
+    seconds: f64,
+}
+
+impl Load<'_> {
+    fn make(&self, home: &Home, cancel: &Cancel) -> Result<NewLoad, LabError> {
+        let Load { plan, arm, dbms, to, .. } = self;
+        // It has another name until it is complete.
+        let mut fresh = to.as_os_str().to_owned();
+        fresh.push(".making");
+        let fresh = PathBuf::from(fresh);
+        if fresh.exists() {
+            fs::remove_dir_all(&fresh).map_err(file_error("remove", &fresh))?;
+        }
+        let begun = Instant::now();
+        let mut laps = Laps::begin();
+        let place = Place { data: fresh.clone(), log: self.log.clone(), ..Place::default() };
+        let mut server = dbms.start(home, &place, cancel)?;
+        let start_seconds = begun.elapsed().as_secs_f64();
+        laps.lap("start");
+        let record = describe(&plan.contenders[arm.index], *dbms, &*server, start_seconds)?;
+        allow_connections(&record, plan)?;
+        laps.lap("describe");
+        let mut note = None;
+        // A chain begins with filling its tables, and measures that.
+        if let Some(task) = self.tasks.iter().find(|task| task.fills) {
+            let target = server.target().clone();
+            let driver = driver(plan, arm, &target)?;
+            fill(task, &*driver, cancel)?;
+            laps.lap("fill");
+            if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
+                let text = format!("the maintenance after the load was aborted: {left}");
+                let file = beside(to);
+                fs::write(&file, &text).map_err(file_error("write", &file))?;
+                note = Some((task.name.clone(), text));
+            }
+            laps.lap("quiesce");
+        }
+        server.stop()?;
+        fs::rename(&fresh, to).map_err(file_error("make", to))?;
+        laps.lap("stop");
+        laps.tell(&format!("{}, load", arm.name));
+        Ok(NewLoad { record, note, seconds: begun.elapsed().as_secs_f64() })
+    }
+}
+
+impl NewLoad {
+    fn keep(
+        self,
+        lab: &mut Lab<'_>,
+        directory: &mut RunDirectory,
+        plan: &Plan,
+        arm: &Arm,
+    ) -> Result<(), LabError> {
+        let NewLoad { record, note, seconds } = self;
+        let contender = arm.name.clone();
+        if !arm.is_control {
+            keep(directory, &plan.contenders[arm.index], &record)?;
+        }
+        if let Some((step, note)) = note {
+            (lab.watch)(Event::Noted { contender: contender.clone(), step, note });
+        }
+        (lab.watch)(Event::Loaded { contender, version: record.version, seconds });
+        Ok(())
+    }
+}
+
+fn fill(task: &Task, driver: &dyn Driver, cancel: &Cancel) -> Result<(), LabError> {
     driver.prepare(task, 1)?;
     let cast = driver.cast(task, task.clients, 0)?;
-    work(cast.parts.into_iter().map(|part| (part.work, part.order)).collect(), lab)?;
-    work(driver.indexers(task)?, lab)?;
+    work(cast.parts.into_iter().map(|part| (part.work, part.order)).collect(), cancel)?;
+    work(driver.indexers(task)?, cancel)?;
     Ok((cast.end)()?)
 }
 
-fn work(assigned: Vec<Assigned>, lab: &Lab<'_>) -> Result<(), LabError> {
+fn work(assigned: Vec<Assigned>, cancel: &Cancel) -> Result<(), LabError> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
     let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, lab.cancel)?;
+    crew.run(&orders, &mut |_, _| {}, cancel)?;
     crew.finish();
     Ok(())
 }
 
-/// Copies a loaded directory for a round. If the memory of the server is limited, the copy is
-/// dropped from the page cache, where it would count as rqps's and not as the server's.
-pub(crate) fn restore(from: &Path, to: &Path, memory: Option<Memory>) -> Result<(), DbmsError> {
-    rqps_dbms::copy_data(from, to)?;
+/// Gives a round the data of a load: the loaded directory itself, or a copy. If the memory of the
+/// server is limited, its files are dropped from the page cache, where they would count as rqps's
+/// and not as the server's.
+pub(crate) fn restore(
+    from: &Path,
+    to: &Path,
+    is_moved: bool,
+    memory: Option<Memory>,
+) -> Result<(), DbmsError> {
+    match is_moved {
+        true => rqps_dbms::move_data(from, to)?,
+        false => rqps_dbms::copy_data(from, to)?,
+    }
     if memory.is_some() {
         rqps_dbms::forget_data(to)?;
     }
@@ -184,7 +260,7 @@ mod tests {
         let loaded = folders.loaded(1, 2);
         fs::create_dir(&loaded).unwrap();
         assert_eq!(folders.note(1, 2), None, "there is nothing to know");
-        fs::write(note(&loaded), "the vacuum was given up").unwrap();
+        fs::write(beside(&loaded), "the vacuum was given up").unwrap();
         assert_eq!(folders.note(1, 2).as_deref(), Some("the vacuum was given up"));
         assert_eq!(fs::read_dir(&loaded).unwrap().count(), 0, "only its DBMS writes there");
         assert_eq!((folders.note(0, 2), folders.note(1, 1)), (None, None), "those are other loads");

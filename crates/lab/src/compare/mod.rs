@@ -1,6 +1,6 @@
 //! A comparison: rounds are made until every test is precise enough.
 //!
-//! A round loads the data, starts all servers on copies of them, and one set of clients drives them
+//! A round loads the data, starts all servers on them, and one set of clients drives them
 //! in turn. It is one observation: see docs/slices.md.
 
 mod arm;
@@ -13,6 +13,7 @@ mod round;
 mod runs;
 mod seats;
 mod stored_baseline;
+mod together;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -26,6 +27,7 @@ use rqps_workload::Task;
 
 use crate::contender::folder;
 use crate::event::Enough;
+use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use arm::{Arm, arms};
@@ -83,7 +85,13 @@ pub(crate) fn run(
         earlier: earlier.as_ref(),
         plan,
         tasks: &rqps_workload::tasks(&comparison.of)?,
+        // Of whole runs it is not known.
+        fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
     };
+    if setting.is_used_once() {
+        // Each round makes directories and removes those of the round before.
+        rqps_dbms::spread_data(folders.path());
+    }
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
     }
@@ -158,25 +166,30 @@ fn rounds(
         let is_sliced = |test: &String| comparison.method_of(test) == Method::Slices;
         let (sliced, whole): (Vec<String>, Vec<String>) = left.into_iter().partition(is_sliced);
         let round_began = Instant::now();
+        let mut laps = Laps::begin();
         let rounds = if is_fresh { last } else { comparison.rounds };
         let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
         let mut made = load(lab, directory, setting, setting.measured(), number);
+        laps.lap("load");
         if passes.is_empty() && made.is_err() {
             // There is nothing to report yet.
             return made.map(|()| Outcome::Failed);
         }
         if made.is_ok() && !sliced.is_empty() {
-            made = slices(lab, directory, &journal, parts, &sliced, &mut loops);
+            made = slices(lab, directory, &journal, parts, &sliced, &mut loops, &mut laps);
         }
         if made.is_ok() && !whole.is_empty() {
             made = runs::make(lab, directory, &journal, &whole, &mut loops);
+            laps.lap("runs");
         }
         let outcome = ended(lab, &format!("round {number}"), made)?;
         if outcome != Outcome::Complete {
             return Ok(outcome);
         }
         unload(setting, number, lab.keep_data);
+        laps.lap("unload");
+        laps.tell(&format!("round {number}"));
         let seconds = round_began.elapsed().as_secs_f64();
         longest = longest.max(seconds);
         let interim = (lab.judge)(plan, &directory.rounds()?);
@@ -278,6 +291,7 @@ fn slices(
     parts: &Parts,
     tests: &[String],
     loops: &mut ReferenceLoops,
+    laps: &mut Laps,
 ) -> Result<(), LabError> {
     let (setting, number) = (journal.setting, journal.round);
     let groups = parts.groups.len() as f64;
@@ -293,6 +307,7 @@ fn slices(
         left.sort_by_key(|test| test.class.writes());
         let scene = Scene { setting, number, part, members };
         let mut round = Round::start(lab, directory, &scene)?;
+        laps.lap("start");
         let share = 1.0 / (left.len() as f64 * groups);
         for (at, test) in left.into_iter().enumerate() {
             if round.is_over() {
@@ -304,7 +319,9 @@ fn slices(
             let whose = (attempt.unwrap_or(0), &benched);
             round.pass(lab, directory, test, whose, loops, (from, share))?;
         }
+        laps.lap("measure");
         round.stop()?;
+        laps.lap("stop");
     }
     Ok(())
 }

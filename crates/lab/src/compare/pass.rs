@@ -8,14 +8,14 @@ use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
 use rqps_observe::{
-    Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, Limits, Metric, Observer,
-    Reading, ReferenceLoops, guards, pin_thread,
+    Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Metric,
+    Observer, Reading, ReferenceLoops, guards, pin_thread,
 };
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::order::turns;
-use super::round::{Draw, Round, Running};
+use super::round::{Draw, Round, Running, driver};
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
@@ -152,7 +152,7 @@ impl Round<'_> {
         pass.arms.values_mut().for_each(|arm| arm.clients = clients);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| setting.driver(one.arm, target));
+        let drivers = drivers.map(|(one, target)| driver(setting.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
         // Threads of clients inherit the CPUs of this thread.
@@ -181,7 +181,7 @@ impl Round<'_> {
             });
             ends.push(end);
         }
-        let (meter, has_device) = self.meter()?;
+        let (meter, known) = self.meter()?;
         let mut relay = Relay::start(work, meter)?;
         let seats = self.seats(&relay.threads(), &answering)?;
         pass.cpus = seats.cpus.iter().map(|cpu| *cpu as u32).collect();
@@ -242,7 +242,7 @@ impl Round<'_> {
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?);
             let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
-            setting.treatment.doses.borrow_mut().extend(doses);
+            setting.treatment.record(doses);
             before.extend(alone);
             Ok((before, slices, jump, first, last))
         })();
@@ -269,7 +269,7 @@ impl Round<'_> {
         for (slot, (first, last)) in first.iter().zip(&last).enumerate() {
             let arm = self.arm(pass, slot);
             arm.bytes_before = first.get(Metric::DatabaseBytes);
-            arm.slice_cost = self.in_slices(slot, has_device[slot], &slices);
+            arm.slice_cost = self.in_slices(slot, &known[slot], &slices);
             arm.cost = last.since(first);
             arm.status = Status::Done;
             let driven = before.iter().chain(&slices).flatten();
@@ -318,16 +318,20 @@ impl Round<'_> {
         Ok(Some(meter.read().map_err(of(slot))?.since(before)))
     }
 
-    /// The reader of the counters of the driven server; and whether they include those of a device,
+    /// The reader of the counters of the driven server; and which metrics they have beside its CPU,
     /// by arm.
-    fn meter(&self) -> Result<(Meter, Vec<bool>), LabError> {
+    fn meter(&self) -> Result<(Meter, Vec<Vec<Metric>>), LabError> {
         let reader = |one: &Running<'_>| {
             EdgeReader::new(one.process(), one.group.as_ref(), one.server.data())
         };
         let mut readers: Vec<EdgeReader> =
             self.running.iter().map(reader).collect::<Result<_, _>>()?;
-        let has_device = readers.iter().map(EdgeReader::has_device).collect();
-        Ok((Box::new(move |slot| counters(readers[slot].read())), has_device))
+        let metrics = |reader: &EdgeReader| {
+            let device = REQUESTS.into_iter().filter(|_| reader.has_device());
+            device.chain(reader.hardware()).collect()
+        };
+        let known = readers.iter().map(metrics).collect();
+        Ok((Box::new(move |slot| counters(readers[slot].read())), known))
     }
 
     fn observers(&self) -> Result<Vec<Observer>, LabError> {
@@ -372,22 +376,19 @@ impl Round<'_> {
         records
     }
 
-    /// The cost of an arm in the measured parts of its slices: requests of the device, and the
-    /// clients' threads, which for an embedded DBMS are the server.
-    fn in_slices(&self, slot: usize, has_device: bool, slices: &[Vec<Slice>]) -> Reading {
+    /// The cost of an arm in the measured parts of its slices: the known ones of its server's
+    /// metrics, and the clients' threads, which for an embedded DBMS are the server.
+    fn in_slices(&self, slot: usize, known: &[Metric], slices: &[Vec<Slice>]) -> Reading {
         let mut client = ThreadCost::default();
-        let mut device = Edge::default();
+        let mut server = Edge::default();
         for slice in slices.iter().flatten().filter(|slice| slice.contender == slot) {
             client += slice.client;
-            device += edge(slice.server);
+            server += edge(slice.server);
         }
-        let requests = [
-            (Metric::DeviceReads, device.reads),
-            (Metric::DeviceReadBytes, device.read_bytes),
-            (Metric::DeviceFlushes, device.flushes),
-            (Metric::DeviceFlushTime, device.flush_time),
-        ];
-        let mut cost: Reading = requests.into_iter().filter(|_| has_device).collect();
+        let requests = [server.reads, server.read_bytes, server.flushes, server.flush_time];
+        let counted =
+            REQUESTS.into_iter().zip(requests).chain(HARDWARE.into_iter().zip(server.hardware));
+        let mut cost: Reading = counted.filter(|(metric, _)| known.contains(metric)).collect();
         let ThreadCost { cpu_user, cpu_system, voluntary_switches, .. } = client;
         let threads = match self.running[slot].server.is_embedded() {
             true => vec![
@@ -410,14 +411,20 @@ impl Round<'_> {
     }
 }
 
+/// What a device counts, as at the end of an edge.
+const REQUESTS: [Metric; 4] =
+    [Metric::DeviceReads, Metric::DeviceReadBytes, Metric::DeviceFlushes, Metric::DeviceFlushTime];
+
 /// An edge as the relay carries it.
 fn counters(of: Edge) -> Counters {
-    [of.cpu, of.run_queue_wait, of.switches, of.reads, of.read_bytes, of.flushes, of.flush_time]
+    let [a, b, c, d, e, f, g] = of.hardware;
+    let Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, .. } = of;
+    [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, a, b, c, d, e, f, g]
 }
 
 fn edge(of: Counters) -> Edge {
-    let [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time] = of;
-    Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time }
+    let [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, hardware @ ..] = of;
+    Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, hardware }
 }
 
 /// Marks an error with the slot of the arm that it belongs to.

@@ -17,7 +17,7 @@ use super::arm::Arm;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{WARM_UP, driven, of};
-use super::round::{Round, Scene, Setting, task};
+use super::round::{Round, Scene, Setting, driver, task};
 use crate::{Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.
@@ -199,7 +199,7 @@ impl Round<'_> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| scene.setting.driver(one.arm, target));
+        let drivers = drivers.map(|(one, target)| driver(scene.setting.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();

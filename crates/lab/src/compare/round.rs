@@ -1,10 +1,12 @@
-//! A round: every arm is started once, on a copy of its data, and driven through the tests in turn
-//! with the others.
+//! A round: every arm is started once, on data as they were loaded, and driven through the tests in
+//! turn with the others.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{Dbms, EngineMeter, Place, Server};
+use rqps_dbms::{Dbms, EngineMeter, Home, Place, Server};
+use rqps_load::Cancel;
 use rqps_observe::{Group, Placement, pin_tree};
 use rqps_plan::{Comparison, Plan};
 use rqps_store::RunDirectory;
@@ -15,7 +17,9 @@ use super::arm::Arm;
 use super::loads::{Folders, restore};
 use super::seats;
 use super::stored_baseline::Earlier;
+use super::together::together;
 use crate::confine::confine;
+use crate::laps::Laps;
 use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
@@ -42,23 +46,14 @@ pub(crate) struct Setting<'a> {
     pub(crate) plan: &'a Plan,
     /// The tasks of the workload.
     pub(crate) tasks: &'a [Task],
+    /// The servers of all arms may be up at the same time.
+    pub(crate) fit_together: bool,
 }
 
 impl Setting<'_> {
     /// The task of a test.
     pub(crate) fn task(&self, test: &str) -> Result<&Task, LabError> {
         task(self.tasks, test)
-    }
-
-    /// The workload on an arm's server, which rqps started.
-    pub(crate) fn driver<'s>(
-        &'s self,
-        arm: &Arm,
-        target: &'s Target,
-    ) -> Result<Box<dyn Driver + 's>, LabError> {
-        let (dialect, seed) = (arm.dialect, self.plan.seed);
-        let site = Site { target, dialect, seed, is_own: true };
-        Ok(rqps_workload::driver(&self.comparison.of, site)?)
     }
 
     /// A test's place in the plan.
@@ -79,11 +74,26 @@ impl Setting<'_> {
         members.iter().any(|place| self.folders.loaded(*place, load).exists())
     }
 
+    /// Whether only one server is ever started on a load.
+    pub(super) fn is_used_once(&self) -> bool {
+        self.comparison.loads.is_none() && self.fit_together
+    }
+
     /// A separate stream for each use, so that a resumed run has the same draws as an uninterrupted
     /// one.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
         draw(self.plan.seed, of, which)
     }
+}
+
+/// The workload on an arm's server, which rqps started.
+pub(super) fn driver<'a>(
+    plan: &'a Plan,
+    arm: &Arm,
+    target: &'a Target,
+) -> Result<Box<dyn Driver + 'a>, LabError> {
+    let site = Site { target, dialect: arm.dialect, seed: plan.seed, is_own: true };
+    Ok(rqps_workload::driver(plan.workload(), site)?)
 }
 
 /// The task of that name.
@@ -135,21 +145,29 @@ pub(crate) struct Round<'a> {
 }
 
 impl<'a> Round<'a> {
-    /// Starts the members' servers in random order. An arm that does not start is absent; without
-    /// the baseline there is nothing to compare with.
+    /// Starts the members' servers side by side, in random order. An arm that does not start is
+    /// absent; without the baseline there is nothing to compare with.
     pub(crate) fn start(
         lab: &mut Lab<'_>,
         directory: &RunDirectory,
         scene: &'a Scene<'a>,
     ) -> Result<Self, LabError> {
-        let (running, absent) = (Vec::new(), BTreeMap::new());
-        let mut round = Round { scene, running, absent, cpus: seats::common(scene) };
         let setting = scene.setting;
+        let cpus = seats::common(scene);
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
-        for (slot, place) in (0..).zip(slots) {
+        let is_kept = lab.keep_data;
+        let slots = (0..).zip(slots).map(|(slot, place)| {
+            let log = directory.log(&setting.arms[place].name);
+            Slot { scene, cpus: &cpus, slot, place, log, is_kept }
+        });
+        let (home, cancel) = (lab.home, lab.cancel);
+        let started = together(slots, |slot| (slot.place, slot.settle_in(home, cancel)));
+        let (running, absent) = (Vec::new(), BTreeMap::new());
+        let mut round = Round { scene, running, absent, cpus };
+        for (place, started) in started {
             let arm = &setting.arms[place];
-            match round.settle_in(lab, directory, place, slot) {
+            match started {
                 Ok(running) => round.running.push(running),
                 Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
                 Err(error) if arm.is_base() => return Err(error.of(&arm.name)),
@@ -163,24 +181,46 @@ impl<'a> Round<'a> {
         Ok(round)
     }
 
-    fn settle_in(
-        &self,
-        lab: &Lab<'_>,
-        directory: &RunDirectory,
-        place: usize,
-        slot: u32,
-    ) -> Result<Running<'a>, LabError> {
-        let setting = self.scene.setting;
+    /// Whether no contender remains, or the baseline is missing.
+    pub(crate) fn is_over(&self) -> bool {
+        self.running.len() < 2 || !self.running.iter().any(|one| one.arm.is_base())
+    }
+
+    pub(crate) fn stop(self) -> Result<(), LabError> {
+        together(self.running, Running::discard).into_iter().collect()
+    }
+}
+
+/// An arm whose server is to be started.
+struct Slot<'a, 'c> {
+    scene: &'a Scene<'a>,
+    cpus: &'c [usize],
+    slot: u32,
+    place: usize,
+    log: PathBuf,
+    /// Whether its load is kept after the round.
+    is_kept: bool,
+}
+
+impl<'a> Slot<'a, '_> {
+    fn settle_in(self, home: &Home, cancel: &Cancel) -> Result<Running<'a>, LabError> {
+        let Slot { scene, place, slot, log, .. } = self;
+        let setting = scene.setting;
         let arm = &setting.arms[place];
         let data = setting.folders.round(place);
-        let load = setting.comparison.load_of(self.scene.number);
-        restore(&setting.folders.loaded(place, load), &data, setting.plan.memory)?;
+        let load = setting.comparison.load_of(scene.number);
+        let loaded = setting.folders.loaded(place, load);
+        let mut laps = Laps::begin();
+        let is_moved = setting.is_used_once() && !self.is_kept;
+        restore(&loaded, &data, is_moved, setting.plan.memory)?;
+        laps.lap("restore");
         let has_processes = setting.plan.contenders[arm.index].has_own_processes();
         let dosing = Dosing::of(arm.injection, has_processes, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
-        let log = directory.log(&arm.name);
         let at = Place { data, log, environment, ..Place::default() };
-        let server = setting.ready[arm.index].start(lab.home, &at, lab.cancel)?;
+        let server = setting.ready[arm.index].start(home, &at, cancel)?;
+        laps.lap("start");
+        laps.tell(&format!("{}, server", arm.name));
         let meter = server.meter()?;
         let note = setting.folders.note(place, load);
         let (group, _placement) = (None, None);
@@ -192,18 +232,9 @@ impl<'a> Round<'a> {
             None => Group::create(&arm.name).filter(|group| group.add_tree(root).is_ok()),
         };
         if !self.cpus.is_empty() {
-            running._placement = Some(pin_tree(root, &self.cpus).map_err(LabError::Placement)?);
+            running._placement = Some(pin_tree(root, self.cpus).map_err(LabError::Placement)?);
         }
         Ok(running)
-    }
-
-    /// Whether no contender remains, or the baseline is missing.
-    pub(crate) fn is_over(&self) -> bool {
-        self.running.len() < 2 || !self.running.iter().any(|one| one.arm.is_base())
-    }
-
-    pub(crate) fn stop(self) -> Result<(), LabError> {
-        self.running.into_iter().try_for_each(Running::discard)
     }
 }
 

@@ -257,7 +257,7 @@ impl Turn<'_> {
     ) -> Result<Run, LabError> {
         let (setting, arm) = (self.setting, self.arm());
         let data = setting.folders.round(self.place);
-        restore(&setting.folders.loaded(self.place, self.load), &data, setting.plan.memory)?;
+        restore(&setting.folders.loaded(self.place, self.load), &data, false, setting.plan.memory)?;
         // Neither the run nor the reference loop must wait for gigabytes that are still written
         // back. The reference loop times the machine, so that no server is up beside it.
         rqps_dbms::settle_data(&data)?;

@@ -94,9 +94,18 @@ impl Machine {
         let Field { plan, comparison, arms } = field;
         let workload = &comparison.of;
         let data = |one: &Arm| self.disk(&plan.contenders[one.index], workload);
+        // The arms that are up together, with the baseline in each group. If all are, they are
+        // loaded and started side by side, and a load for one round is not copied.
+        let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
+        let are_together = groups.len() == 1 && !comparison.uses(Method::Runs);
+        let at_once = if are_together { self.cpus.clamp(1, arms.len() as u32) } else { 1 };
         let restart = |one: &Arm| {
             let contender = &plan.contenders[one.index];
-            restart(contender, self.copied(contender, workload))
+            let bytes = match are_together && comparison.loads.is_none() {
+                true => 0,
+                false => self.copied(contender, workload),
+            };
+            restart(contender, bytes) / at_once
         };
         let profiled = compare::profiled_per_contender(comparison, &tasks);
         let (fillers, tests): (Vec<Task>, Vec<Task>) =
@@ -115,6 +124,7 @@ impl Machine {
             let contender = &plan.contenders[one.index];
             let started = (Kind::Start, start(contender).time);
             let load = [&[started], &filling[..]].concat().into_iter();
+            let load = load.map(|(kind, time)| (kind, time / at_once));
             let piece = |name| move |(kind, time)| Piece::once(name, "", kind, time);
             match comparison.loads {
                 Some(_) => work.load.extend(load.map(piece(&one.name))),
@@ -127,11 +137,9 @@ impl Machine {
                 work.round.extend(self.tasks(contender, &one.name, &whole, most_rows));
                 starting += restart(one);
             }
-            // A round has another copy.
+            // A round may have another copy.
             work.disk += data(one) * (comparison.kept_loads() + 1);
         }
-        // The arms that are up together, with the baseline in each group.
-        let groups = Parts::within(plan, comparison, self.memory, self.memory)?.groups;
         let up: Vec<&Arm> = groups.iter().flatten().map(|place| &arms[*place]).collect();
         for test in &sliced {
             let each = test.time.mul_f64(1.0 + compare::WARM_UP);

@@ -127,3 +127,24 @@ fn a_comparison_has_the_rounds_that_its_tests_need_and_that_fit() {
     let fitting = after_a_round(&comparison, Interim::default());
     assert!(is_about(fitting, 2.0 * 21.0), "{fitting}");
 }
+
+#[test]
+fn loads_side_by_side_take_the_time_of_all_once() {
+    let mut comparison = Comparison::new(Workload::Microbenchmark(microbenchmark()));
+    (comparison.loads, comparison.control) = (Some(2), false);
+    let (mut remaining, _) = remaining(Design::Comparison(comparison));
+    let mut load = |ends: [(&str, f64); 2]| {
+        for (contender, _) in ends {
+            remaining.event(&Event::Loading { contender: contender.to_string() }, ends[0].1 - 4.0);
+        }
+        for (contender, at) in ends {
+            let (contender, version) = (contender.to_string(), String::new());
+            remaining.event(&Event::Loaded { contender, version, seconds: at }, at);
+        }
+        remaining.seconds(ends[1].1)
+    };
+    let after_one = load([("b", 4.0), ("a", 6.0)]);
+    let after_two = load([("b", 10.0), ("a", 12.0)]);
+    // Starts of servers are forecast by them, too.
+    assert!((after_one - after_two - 6.0).abs() < 0.5, "{after_one} {after_two}");
+}

@@ -5,8 +5,8 @@ mod dosing;
 mod limit;
 mod spin;
 
-use std::cell::RefCell;
 use std::fs;
+use std::sync::{Mutex, PoisonError};
 
 use rqps_dbms::Dbms;
 use rqps_observe::SessionLock;
@@ -24,12 +24,16 @@ pub use limit::obstacle;
 #[derive(Debug, Default)]
 pub(crate) struct Treatment {
     injections: Vec<Option<Injection>>,
-    pub(crate) doses: RefCell<Vec<Dose>>,
+    doses: Mutex<Vec<Dose>>,
 }
 
 impl Treatment {
     pub(crate) fn of(&self, contender: usize) -> Option<Injection> {
         self.injections.get(contender).copied().flatten()
+    }
+
+    pub(crate) fn record(&self, doses: impl IntoIterator<Item = Dose>) {
+        self.doses.lock().unwrap_or_else(PoisonError::into_inner).extend(doses);
     }
 }
 
@@ -46,11 +50,11 @@ pub fn run_injected(
     let Some(comparison) = plan.comparison() else {
         return Ok((crate::run(lab, directory, ready)?, Vec::new()));
     };
-    let treatment = Treatment { injections: injections.to_vec(), doses: RefCell::default() };
+    let treatment = Treatment { injections: injections.to_vec(), doses: Mutex::default() };
     let outcome = compared(lab, directory, &plan, comparison, ready, &treatment);
     let data = folder(lab, directory)?;
     fs::remove_dir_all(&data).map_err(file_error("remove", &data))?;
-    Ok((outcome?, treatment.doses.into_inner()))
+    Ok((outcome?, treatment.doses.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
 fn compared(

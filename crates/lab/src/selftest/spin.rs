@@ -219,7 +219,8 @@ mod tests {
         let (micros, slowed) = cpu(NANOS);
         assert!(slowed.messages >= QUERIES, "{slowed:?}");
         assert!(slowed.spent >= slowed.timed * NANOS, "{slowed:?}");
-        // After a timed message nothing took the CPU away; what is spent is counted in ticks.
-        assert!(micros as f64 >= 0.8 * slowed.spent as f64 / 1e3, "{micros} us: {slowed:?}");
+        // After a timed message nothing took the CPU away. The kernel counts in ticks, on a busy
+        // machine too few; a server that slept would have next to none.
+        assert!(micros as f64 >= 0.5 * slowed.spent as f64 / 1e3, "{micros} us: {slowed:?}");
     }
 }

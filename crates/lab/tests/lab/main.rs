@@ -3,7 +3,9 @@
 
 mod fake;
 
+use std::cell::Cell;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rqps_analysis::comparison::Interim;
@@ -16,7 +18,7 @@ use rqps_store::{Manifest, RoundRecord, RunDirectory};
 use tempfile::TempDir;
 
 use fake::Fake;
-use fake::Fault::{self, Absent, Dead, LosesRow};
+use fake::Fault::{self, Absent, Dead, Frozen, LosesRow, Meets};
 
 /// The rounds of a test unless it sets others.
 const ROUNDS: u32 = 3;
@@ -59,6 +61,17 @@ impl World {
         World { folder: TempDir::new().unwrap(), plan, scripts, enough_after: None }
     }
 
+    /// As short as a stored plan may have it.
+    fn resumable() -> World {
+        let mut world = World::new(&[], &[]);
+        let Workload::Microbenchmark(benchmark) = &mut world.comparison().of else {
+            unreachable!()
+        };
+        benchmark.read_time = Span(Duration::from_millis(100));
+        benchmark.write_time = benchmark.read_time;
+        world
+    }
+
     fn comparison(&mut self) -> &mut Comparison {
         let Design::Comparison(comparison) = &mut self.plan.design else { unreachable!() };
         comparison
@@ -83,8 +96,9 @@ impl World {
     fn run_until(&self, stop: impl Fn(&Event) -> bool) -> Ran {
         let home = Home::at(self.path("home")).unwrap();
         let alone = SessionLock::take(&self.path("lock")).unwrap();
+        let met = Arc::default();
         let fake = |(contender, script): (&Contender, &Vec<(u32, Fault)>)| {
-            Box::new(Fake::new(&home, contender, script)) as Box<dyn Dbms>
+            Box::new(Fake::new(&home, contender, script, &met)) as Box<dyn Dbms>
         };
         let ready: Vec<_> = self.plan.contenders.iter().zip(&self.scripts).map(fake).collect();
         let (cancel, mut events) = (Cancel::default(), Vec::new());
@@ -204,6 +218,56 @@ fn who_cannot_be_loaded_ends_the_run_with_its_name() {
 }
 
 #[test]
+fn loads_are_made_side_by_side_and_servers_are_started_side_by_side() {
+    // Of the first round: all three loads, and then all three servers.
+    let ran = World::new(
+        &[(1, Meets(3)), (2, Meets(3)), (3, Meets(6)), (4, Meets(6))],
+        &[(1, Meets(3)), (2, Meets(6))],
+    );
+    let ran = ran.run();
+    assert_eq!((ran.outcome, ran.counted()), (Outcome::Complete, by(&ALL)));
+}
+
+#[test]
+fn a_load_that_fails_ends_the_others() {
+    let ran = World::new(&[(5, Frozen), (6, Frozen)], &[(3, Absent)]).run();
+    assert_eq!((ran.outcome, ran.counted()), (Outcome::Failed, by(&ALL)[..2].to_vec()));
+    let failed = ran.events.iter().filter_map(|event| match event {
+        Event::Failed { contender, error } => Some((contender.as_str(), error.as_str())),
+        _ => None,
+    });
+    let why = "other: the fake did not start: the script says so";
+    assert_eq!(failed.collect::<Vec<_>>(), [("round 2", why)]);
+}
+
+/// All servers freeze at these starts, which are in the second round. The user stops when the last
+/// of them was begun, and resumes the run later.
+fn frozen_and_resumed(of_base: [u32; 2], of_other: u32, is_begun: fn(&Event) -> bool) {
+    let mut world = World::resumable();
+    world.scripts = [of_base.map(|start| (start, Frozen)).to_vec(), vec![(of_other, Frozen)]];
+    let begun = Cell::new(0);
+    let stopped = world.run_until(|event| {
+        begun.set(begun.get() + u32::from(is_begun(event)));
+        begun.get() == 6
+    });
+    assert_eq!(stopped.outcome, Outcome::Interrupted);
+    assert_eq!(stopped.counted(), by(&ALL)[..2]);
+    world.scripts = [Vec::new(), Vec::new()];
+    let resumed = world.run();
+    assert_eq!((resumed.outcome, resumed.counted()), (Outcome::Complete, by(&ALL)));
+}
+
+#[test]
+fn loads_end_when_the_user_stops_and_are_made_again_later() {
+    frozen_and_resumed([5, 6], 3, |event| matches!(event, Event::Loading { .. }));
+}
+
+#[test]
+fn starts_end_when_the_user_stops_and_are_made_again_later() {
+    frozen_and_resumed([7, 8], 4, |event| matches!(event, Event::Loaded { .. }));
+}
+
+#[test]
 fn a_server_that_dies_in_a_test_costs_the_others_that_attempt_only() {
     let ran = World::new(&[], &[(2, Dead)]).run();
     assert_eq!(ran.outcome, Outcome::Failed);
@@ -241,11 +305,7 @@ fn without_the_baseline_there_is_nothing_to_compare_with() {
 
 #[test]
 fn what_was_stopped_is_resumed_with_what_it_does_not_have() {
-    let mut world = World::new(&[], &[]);
-    // As short as a stored plan may have it.
-    let Workload::Microbenchmark(benchmark) = &mut world.comparison().of else { unreachable!() };
-    benchmark.read_time = Span(Duration::from_millis(100));
-    benchmark.write_time = benchmark.read_time;
+    let world = World::resumable();
     let is_second = |event: &Event| matches!(event, Event::RoundBegun { round: 2, .. });
     let stopped = world.run_until(is_second);
     assert_eq!(stopped.outcome, Outcome::Interrupted);

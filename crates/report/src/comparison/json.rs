@@ -136,6 +136,8 @@ struct Test {
     rate: Option<f64>,
     /// The A/A control against the baseline.
     control: Option<Ratio>,
+    /// How many times as wide as by their noise intervals are, because of the control.
+    widened: f64,
     /// Whole runs that were not at one level, for each arm with such runs.
     unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
@@ -327,6 +329,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         baseline_rate: observed.rate_beside(&verdicts.base, &judged.contender),
         rate: observed.rate(&judged.contender),
         control: verdict.control.as_ref().and_then(ratio),
+        widened: verdict.widened,
         unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict
             .costs

@@ -82,9 +82,22 @@ impl Verdicts<'_> {
             return "There are too few rounds to compare the A/A control with the baseline."
                 .to_string();
         }
+        let verdicts = self.judged.iter().flat_map(|judged| &judged.verdicts);
+        let widened = verdicts.map(|verdict| verdict.widened).fold(1.0, f64::max);
+        if let (true, [control]) = (widened > 1.0, &controls[..]) {
+            let percent = 100.0 * control.value.exp_m1();
+            return format!(
+                "The A/A control differs from the baseline by {percent:+.1} %: intervals are \
+                 {widened:.2} times as wide."
+            );
+        }
         let hits = controls.iter().filter(|control| control.p < CONTROL_HIT_ALPHA).count();
+        let wider = match widened > 1.0 {
+            true => format!(", which makes intervals up to {widened:.2} times as wide"),
+            false => String::new(),
+        };
         format!(
-            "The A/A control differs from the baseline in {hits} of {} tests (p < 0.05).",
+            "The A/A control differs from the baseline in {hits} of {} tests (p < 0.05){wider}.",
             controls.len()
         )
     }

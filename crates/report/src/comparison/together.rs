@@ -20,7 +20,8 @@ impl Verdicts<'_> {
         self.model(self.together.get_or_init(pooled))
     }
 
-    /// The same records, but with all runs where none counts, since none does if writes fell behind.
+    /// The same records, but with all runs where none counts, since none does if writes fell
+    /// behind.
     pub(crate) fn promising(&self) -> Vec<RoundRecord> {
         self.steps(|test, contender| {
             let counted: Vec<&RoundRecord> = test.counted_with(contender).collect();

@@ -73,7 +73,10 @@ const LABELS: [(&str, &str); 7] = [
     ),
     ("no change", "the 90 % interval lies within ± the margin"),
     ("inconclusive", "none of the above can be concluded"),
-    ("invalid", "discarded by a guard, failed, or the A/A control differs from the baseline"),
+    (
+        "invalid",
+        "discarded by a guard, failed, or undecided beside an A/A control that is off by more than the margin",
+    ),
 ];
 
 /// Words in the tables of a comparison.

@@ -94,7 +94,7 @@ fn took(planning: &Planning) -> String {
 fn sent<'a>(of: &[By<'a>]) -> Vec<Sent<'a>> {
     let mut all: Vec<Sent<'a>> = Vec::new();
     for By { contender: name, statements, .. } in of {
-        for StatementRecord { text, times, plan, planning } in *statements {
+        for StatementRecord { text, times, plan, planning, .. } in *statements {
             let known = all.iter().position(|one| one.text == text && one.times == *times);
             let place = known.unwrap_or_else(|| {
                 let (plans, planning) = (Vec::new(), Vec::new());

@@ -5,7 +5,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use rqps_observe::{EngineReading, Kind, Metric, Reading};
 use rqps_plan::{
-    Choice, Class, Comparison, Count, Counts, Design, Method, Microbenchmark, Plan, Span, Workload,
+    Choice, Class, Comparison, Count, Counts, Design, Method, Microbenchmark, Plan, QueryPlan,
+    Span, Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Measurement, Operation, ProfileRecord, RoundRecord, Run, Sample,
@@ -345,6 +346,7 @@ fn side(release: &str, place: u32, round: u32) -> Measurement {
         text: text.to_string(),
         times,
         plan: plan.map(str::to_string),
+        tree: plan.map(QueryPlan::new),
         planning: None,
     };
     if place == 0 {

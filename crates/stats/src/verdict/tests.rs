@@ -10,6 +10,8 @@ use super::*;
 use crate::distribution::t_quantile;
 use crate::simulation::{self, Order, normals};
 
+mod control;
+
 /// Restarts around a log ratio of `effect` with the SD that slices have, in percent.
 fn slices(random: &mut Xoshiro256PlusPlus, restarts: usize, effect: f64) -> Sample {
     let contender = normals(random, restarts);
@@ -82,7 +84,7 @@ fn a_build_against_itself_raises_few_alarms() {
     // Binomial bounds at .999 for 5 % of 200, and 93–97 % of 2000.
     assert!(alarms <= 21, "{alarms} of 200");
     assert!((1860..=1940).contains(&covered), "{covered} of 2000");
-    assert!(invalid <= 21, "{invalid} of 200");
+    assert_eq!(invalid, 0);
 }
 
 #[test]
@@ -113,31 +115,6 @@ fn what_is_inconclusive_needs_more_rounds_than_it_had() {
         }
     }
     assert!(seen > 200, "{seen}");
-}
-
-#[test]
-fn a_test_whose_control_differs_is_invalid() {
-    let mut random = Xoshiro256PlusPlus::seed_from_u64(23);
-    let mut cells: Vec<Cell> = (0..5).map(|_| cell(&mut random, 0.0)).collect();
-    cells[2] = Cell::new("moved", Kind::CachedRead, {
-        let restart =
-            |value: f64| LogRatios { contender: value - 0.05, control: Some(value + 0.01) };
-        Sample::Slices(AROUND_ZERO.map(restart).to_vec())
-    });
-    let report = judge(&cells, &Options::default());
-    assert_eq!(report.invalid, None);
-    assert_eq!(
-        report.verdicts[2].label.to_string(),
-        "invalid (A/A control differs from the baseline by +1.0 %)"
-    );
-    assert_eq!(report.verdicts[2].adjusted_p, 1.0, "it is no finding of the family");
-    assert!(matches!(report.verdicts[0].label, Label::NoChange { .. }));
-
-    let all = vec![cells[2].clone(); 5];
-    let report = judge(&all, &Options::default());
-    let why = "A/A control differs from the baseline in 5 of 5 tests";
-    assert_eq!(report.invalid.as_deref(), Some(why));
-    assert_eq!(report.verdicts[0].label, Label::Invalid { why: why.to_string() });
 }
 
 #[test]

@@ -9,6 +9,8 @@ use crate::asked::{Asked, FlagError, Reads};
 
 /// The shortest read-write step of a comparison.
 const SHORTEST_STEP: Duration = Duration::from_secs(1);
+/// The length of a read-write step of a comparison without --secs.
+const USUAL_STEP: Span = Span(Duration::from_secs(2));
 
 #[derive(Args)]
 #[command(next_help_heading = "What to measure")]
@@ -116,14 +118,15 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
                 .to_string(),
         ));
     }
-    let profile = asked.version.map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
+    let profile =
+        asked.workload.version().map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
     let mut benchmark = InsertBenchmark::new(profile, asked.rows);
     if let Some(writes) = asked.writes {
         set_writes(&mut benchmark, writes)?;
     }
-    benchmark.only = asked.names.to_vec();
+    benchmark.only = asked.workload.names.clone();
     benchmark.clients = asked.clients;
-    benchmark.query_time = asked.secs.unwrap_or(Asked::SECS);
+    benchmark.query_time = asked.secs.unwrap_or(USUAL_STEP);
     if benchmark.query_time.0 < SHORTEST_STEP {
         return Err(FlagError(
             "--secs must be at least 1 with --workload ibench, since it is the length of a \

@@ -154,7 +154,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
         let reason = "--writes needs the Insert Benchmark. Add --workload ibench, or drop it";
         return Err(FlagError(reason.to_string()));
     }
-    let tests = select_names(asked.names)?;
+    let tests = select_names(&asked.workload.names)?;
     let tables = asked.tables.unwrap_or(1);
     let total_rows = asked.rows.0.saturating_mul(u64::from(tables));
     let secs = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));

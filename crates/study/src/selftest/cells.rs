@@ -328,7 +328,7 @@ fn told(findings: &[Finding], evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{Class, Count, Counts, Design, Dose, Microbenchmark, Plan, Span};
+    use rqps_plan::{Class, Count, Counts, Design, Dose, Microbenchmark, Plan, QueryPlan, Span};
     use rqps_store::{Manifest, Run, SliceRecord, StatementRecord};
 
     use super::*;
@@ -481,8 +481,8 @@ mod tests {
             vec![None, None, None, None, Some(Intervention::Varied(variant))];
         for pass in &mut experiment.run.rounds {
             for (name, plan) in [("a0", "Index Only Scan"), ("server-2", "Index Scan")] {
-                let plan = Some(plan.to_string());
-                let statement = StatementRecord { plan, ..StatementRecord::default() };
+                let tree = Some(QueryPlan::new(plan));
+                let statement = StatementRecord { tree, ..StatementRecord::default() };
                 pass.arms.entry(name.to_string()).or_default().statements.push(statement);
             }
         }

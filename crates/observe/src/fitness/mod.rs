@@ -1,5 +1,10 @@
 //! Findings on whether this machine is fit to measure on.
 
+mod clock;
+mod counters;
+mod flush;
+mod limits;
+
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,21 +59,34 @@ pub fn examine(data: &Path, time: Duration) -> Vec<Finding> {
         ),
         swap(),
         free_disk(data),
+        Some(flush::finding(data)),
+        Some(clock::finding()),
+        Some(counters::finding()),
     ];
-    facts.chain(measured.into_iter().flatten()).collect()
+    facts.chain(measured.into_iter().flatten()).chain(limits::findings()).collect()
 }
 
 fn warning(subject: &str, value: &str) -> Option<String> {
     let text = match subject {
         "cpus" if value == "1" => "client and server share one CPU: only CPU costs can be compared",
         "frequency governor" if value != "performance" => {
-            "the CPU changes its frequency: set the governor to performance"
+            "the CPU changes its frequency: as root: cpupower frequency-set -g performance"
+        }
+        "turbo" if value == "on" => {
+            "the clock rate depends on temperature and on the other CPUs: turn turbo off for narrow \
+             intervals: as root: echo 1 > /sys/devices/system/cpu/intel_pstate/no_turbo, or echo 0 > \
+             /sys/devices/system/cpu/cpufreq/boost"
+        }
+        "CPU limit of rqps" if value != "none" => {
+            "the control group's quota stops servers in the middle of slices: take it away, and \
+             limit by CPUs (cpusets) instead"
         }
         "filesystem" if value.starts_with("tmpfs") => {
             "data would lie in memory: set RQPS_HOME to a directory on a disk"
         }
         "transparent huge pages" if value == "always" => {
-            "the kernel merges pages in the background: set transparent huge pages to madvise"
+            "the kernel merges pages in the background: as root: echo madvise > \
+             /sys/kernel/mm/transparent_hugepage/enabled"
         }
         _ => return None,
     };
@@ -124,6 +142,8 @@ mod tests {
             ("frequency governor", "powersave", "performance"),
             ("filesystem", "tmpfs (rw)", "ext4 (rw)"),
             ("transparent huge pages", "always", "madvise"),
+            ("turbo", "on", "off"),
+            ("CPU limit of rqps", "150 % of a CPU", "none"),
         ] {
             assert!(warning(subject, bad).is_some(), "{subject} {bad}");
             assert_eq!(warning(subject, good), None, "{subject} {good}");
