@@ -2,9 +2,11 @@
 
 use rqps_analysis::diagnosis::Finding;
 
-use super::{Extent, Noted, profile, steps, verdicts};
+use super::{Extent, Titled, profile, steps, verdicts};
 use crate::comparison::{Judged, TAIL, TIMES_NOTE, Verdicts, metrics_together, ratio, span};
-use crate::document::{Block, Cell, Heading, Item, List, Row, Span, Style, Table, Text, rest};
+use crate::document::{
+    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, rest,
+};
 use crate::model::Model;
 use crate::model::number::duration;
 
@@ -47,7 +49,7 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     }
     blocks.push(Block::text(format!("{}{}", legend(verdicts), limits(verdicts))));
     for one in &judged {
-        blocks.extend(times(verdicts, one).into_iter().flat_map(Noted::blocks));
+        blocks.extend(times(verdicts, one).into_iter().flat_map(Titled::blocks));
         blocks.extend(one.profiles.iter().flat_map(profile::blocks));
     }
     blocks.extend(pooled(verdicts));
@@ -60,17 +62,18 @@ fn relative(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Block {
 
 /// A line for each contender.
 fn strips(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
-    let strip = |judged: &Judged<'_>| Item {
+    let strip = |judged: &Judged<'_>| ListItem {
         text: vec![
-            Span::Strong(judged.contender.clone()),
+            Inline::Strong(judged.contender.clone()),
             format!(" relative to {}: {}", verdicts.base, verdicts.strip(judged)).into(),
         ],
         details: invalid(judged).map(|why| vec![why.into()]).into_iter().collect(),
     };
     let all = verdicts.judged.len();
     let shown = if extent == Extent::Comment { all.min(CONTENDERS) } else { all };
-    let mut items: Vec<Item> = verdicts.judged[..shown].iter().map(strip).collect();
-    let rest = rest(all, shown).map(|rest| Item { text: vec![rest.into()], details: Vec::new() });
+    let mut items: Vec<ListItem> = verdicts.judged[..shown].iter().map(strip).collect();
+    let rest =
+        rest(all, shown).map(|rest| ListItem { text: vec![rest.into()], details: Vec::new() });
     items.extend(rest);
     Block::List(List { style: Style::Bullets, items })
 }
@@ -105,13 +108,16 @@ fn causes(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
 }
 
 /// A cause with what would contradict it, and what to do next.
-pub(crate) fn cause(contender: Option<&str>, finding: &Finding) -> Item {
+pub(crate) fn cause(contender: Option<&str>, finding: &Finding) -> ListItem {
     let of = contender.map(|name| format!("{name}: ")).unwrap_or_default();
     let name = finding.cause.name(finding.slower);
     let checks = finding.checks().map(|(what, checks)| vec![format!("{what}: {checks}.").into()]);
-    let next: Text = vec!["Next: ".into(), Span::Code(finding.next.clone())];
-    Item {
-        text: vec![Span::Strong(format!("{of}{name}:")), format!(" {}", finding.statement).into()],
+    let next: Text = vec!["Next: ".into(), Inline::Code(finding.next.clone())];
+    ListItem {
+        text: vec![
+            Inline::Strong(format!("{of}{name}:")),
+            format!(" {}", finding.statement).into(),
+        ],
         details: checks.chain([next]).collect(),
     }
 }
@@ -160,14 +166,14 @@ fn limits(verdicts: &Verdicts<'_>) -> String {
 }
 
 /// The 99th percentile of whole runs; slices record no times.
-fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<Noted> {
+fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<Titled> {
     let rows = (0..verdicts.tests.len()).filter_map(|index| {
         let time = verdicts.times(judged, index).into_iter().find(|time| time.name == TAIL)?;
         Some(Row::new(verdicts.tests[index].name, time_cells(&time).map(Cell::plain).into()))
     });
     let table = Table::new(time_headings(verdicts, &judged.contender), rows.collect());
     let title = format!("{TAIL} of service times");
-    (!table.is_empty()).then(|| Noted::new(title, TIMES_NOTE, table.named("test")))
+    (!table.is_empty()).then(|| Titled::new(title, TIMES_NOTE, table.named("test")))
 }
 
 /// The headings of [`time_cells`].
@@ -190,13 +196,13 @@ pub(crate) fn time_cells(time: &rqps_analysis::comparison::Time<'_>) -> [String;
 fn pooled(verdicts: &Verdicts<'_>) -> Vec<Block> {
     let many = verdicts.counted().many;
     let title = format!("Rates: {many} per second, the mean of the rounds that count");
-    let mut blocks = Noted::new(title, RATES, rates(verdicts)).blocks();
+    let mut blocks = Titled::new(title, RATES, rates(verdicts)).blocks();
     let together: Model<'_> = verdicts.together();
     for step in &together.steps {
         let tables = metrics_together(&together, step).into_iter();
-        let titled =
-            tables.map(|table| Noted::new(format!("{}, pooled over rounds", step.name), "", table));
-        blocks.extend(titled.flat_map(Noted::blocks));
+        let titled = tables
+            .map(|table| Titled::new(format!("{}, pooled over rounds", step.name), "", table));
+        blocks.extend(titled.flat_map(Titled::blocks));
     }
     blocks.extend(steps::details(&together));
     blocks

@@ -9,7 +9,7 @@ mod verdicts;
 use rqps_plan::Design;
 
 use crate::Report;
-use crate::document::{Block, Document, Span, Style, Table, at_most};
+use crate::document::{Block, Document, Inline, Style, Table, at_most};
 use crate::model::Prose;
 
 pub(crate) use steps::{promises, summaries};
@@ -26,7 +26,7 @@ pub(crate) enum Extent {
 }
 
 /// The warnings in a comment.
-const WARNINGS: usize = 5;
+const WARNINGS: usize = 6;
 
 pub(crate) fn document(report: &Report<'_>, extent: Extent) -> Document {
     let prose = Prose::new(&report.model);
@@ -72,20 +72,20 @@ fn elsewhere(report: &Report<'_>) -> Block {
         "report.html has charts, result.json has every number. For a text with ".into(),
         more.into(),
         ": ".into(),
-        Span::Code("rqps report RUN --format text".to_string()),
+        Inline::Code("rqps report RUN --format text".to_string()),
     ])
 }
 
 /// A table with its title and its meaning.
-pub(crate) struct Noted {
+pub(crate) struct Titled {
     pub(crate) title: String,
     pub(crate) note: String,
     pub(crate) table: Table,
 }
 
-impl Noted {
+impl Titled {
     pub(crate) fn new(title: impl Into<String>, note: impl Into<String>, table: Table) -> Self {
-        Noted { title: title.into(), note: note.into(), table }
+        Titled { title: title.into(), note: note.into(), table }
     }
 
     /// Nothing if the table is empty.

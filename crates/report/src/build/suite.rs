@@ -1,7 +1,7 @@
 //! What a run of the microbenchmarks says, as the posts print it: numbers first, the test last, in
 //! four groups.
 
-use super::{Extent, Noted};
+use super::{Extent, Titled};
 use crate::document::{Block, Style, Table};
 use crate::model::{
     MEASURES, Measure, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE, Suite, UNREPORTED,
@@ -57,7 +57,7 @@ fn tables(suite: &Suite, is_whole: bool) -> Vec<Block> {
 }
 
 fn named_last(title: String, note: impl Into<String>, table: Table) -> Vec<Block> {
-    Noted::new(title, note, table.named_last()).blocks()
+    Titled::new(title, note, table.named_last()).blocks()
 }
 
 /// The measures but the last, the pause, which the page and tests.csv have.

@@ -22,10 +22,10 @@ pub(crate) enum Block {
 }
 
 /// Sentences.
-pub(crate) type Text = Vec<Span>;
+pub(crate) type Text = Vec<Inline>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Span {
+pub(crate) enum Inline {
     Plain(String),
     /// A name that stands out.
     Strong(String),
@@ -35,7 +35,7 @@ pub(crate) enum Span {
 
 pub(crate) struct List {
     pub(crate) style: Style,
-    pub(crate) items: Vec<Item>,
+    pub(crate) items: Vec<ListItem>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -47,28 +47,28 @@ pub(crate) enum Style {
     Sentences,
 }
 
-pub(crate) struct Item {
+pub(crate) struct ListItem {
     pub(crate) text: Text,
     /// What supports the text.
     pub(crate) details: Vec<Text>,
 }
 
-impl From<String> for Span {
+impl From<String> for Inline {
     fn from(text: String) -> Self {
-        Span::Plain(text)
+        Inline::Plain(text)
     }
 }
 
-impl From<&str> for Span {
+impl From<&str> for Inline {
     fn from(text: &str) -> Self {
-        Span::Plain(text.to_string())
+        Inline::Plain(text.to_string())
     }
 }
 
-impl Span {
+impl Inline {
     pub(crate) fn text(&self) -> &str {
         match self {
-            Span::Plain(text) | Span::Strong(text) | Span::Code(text) => text,
+            Inline::Plain(text) | Inline::Strong(text) | Inline::Code(text) => text,
         }
     }
 }
@@ -78,23 +78,24 @@ impl Block {
         Block::Heading(text.into())
     }
 
-    pub(crate) fn text(text: impl Into<Span>) -> Self {
+    pub(crate) fn text(text: impl Into<Inline>) -> Self {
         Block::Text(vec![text.into()])
     }
 
     /// A list of plain lines; none without lines.
     pub(crate) fn list(style: Style, lines: impl IntoIterator<Item = String>) -> Option<Self> {
-        let item = |line: String| Item { text: vec![line.into()], details: Vec::new() };
-        let items: Vec<Item> = lines.into_iter().map(item).collect();
+        let item = |line: String| ListItem { text: vec![line.into()], details: Vec::new() };
+        let items: Vec<ListItem> = lines.into_iter().map(item).collect();
         (!items.is_empty()).then_some(Block::List(List { style, items }))
     }
 }
 
-/// The first lines, then the number of the others.
+/// The first lines; the last has the number of the others.
 pub(crate) fn at_most(most: usize, mut lines: Vec<String>) -> Vec<String> {
-    if let Some(rest) = rest(lines.len(), most) {
-        lines.truncate(most);
-        lines.push(rest);
+    if lines.len() > most {
+        let rest = rest(lines.len(), most - 1);
+        lines.truncate(most - 1);
+        lines.extend(rest);
     }
     lines
 }

@@ -36,10 +36,10 @@ fn test(profiled: &Profiled, id: &str) -> Markup {
     };
     html! {
         h3 { (profiled.test) ": " (base) " → " (contender) }
-        div.functions { (block(&changes(profiled, &profiled.own, "itself"))) }
+        (block(&changes(profiled, &profiled.own, "itself")))
         details {
             summary { "Including callees" }
-            div.functions { (block(&changes(profiled, &profiled.inclusive, "with callees"))) }
+            (block(&changes(profiled, &profiled.inclusive, "with callees")))
         }
         ul.dim { @for note in profile_notes(profiled) { li { (note) } } }
         details.flames {

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::step::{cost_table, histogram_tables};
-use crate::build::{Noted, promises};
+use crate::build::{Titled, promises};
 use crate::comparison::metrics_together;
 use crate::model::{Model, SLA_NOTE, StepModel, sla};
 use crate::render::html::{blocks, table};
@@ -46,7 +46,7 @@ pub(super) fn promises_section(together: &Model) -> Markup {
             section #sla {
                 h2 { "Target write rates, pooled over rounds" }
                 p.note { (PROMISES_NOTE) }
-                @let kept = Noted::new("Insert rate while queries ran", SLA_NOTE, sla(together));
+                @let kept = Titled::new("Insert rate while queries ran", SLA_NOTE, sla(together));
                 @let [short, lag] = promises(together);
                 @for noted in [kept, short, lag] { (blocks(&noted.blocks())) }
             }

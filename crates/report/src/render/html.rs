@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use crate::document::{
-    Block, Cell, Content, Heading, Item, List, Row, Span, Style, Table, Text, Tone,
+    Block, Cell, Content, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone,
 };
 
 /// Headings of row names that are contenders.
@@ -37,12 +37,12 @@ fn list(list: &List) -> Markup {
     }
 }
 
-pub(crate) fn item(item: &Item) -> Markup {
+pub(crate) fn item(item: &ListItem) -> Markup {
     html! { (spans(&item.text)) (details(item)) }
 }
 
 /// What supports an item, in lines of its own.
-pub(crate) fn details(item: &Item) -> Markup {
+pub(crate) fn details(item: &ListItem) -> Markup {
     html! { @for line in &item.details { br; span.dim { (spans(line)) } } }
 }
 
@@ -50,9 +50,9 @@ pub(crate) fn spans(text: &Text) -> Markup {
     html! {
         @for span in text {
             @match span {
-                Span::Plain(text) => (text),
-                Span::Strong(text) => b { (text) },
-                Span::Code(text) => code { (text) },
+                Inline::Plain(text) => (text),
+                Inline::Strong(text) => b { (text) },
+                Inline::Code(text) => code { (text) },
             }
         }
     }

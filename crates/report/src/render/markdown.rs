@@ -1,7 +1,7 @@
 //! A document as Markdown, for a pull request.
 
 use crate::document::{
-    Block, Cell, Content, Document, Heading, Item, List, Span, Style, Table, Tone,
+    Block, Cell, Content, Document, Heading, Inline, List, ListItem, Style, Table, Tone,
 };
 
 /// The document, ending in a line feed.
@@ -37,7 +37,7 @@ fn drawn(block: &Block) -> Vec<String> {
 }
 
 /// What supports an item follows it in its line: lines are few.
-pub(crate) fn item(item: &Item) -> String {
+pub(crate) fn item(item: &ListItem) -> String {
     let all = [&item.text].into_iter().chain(&item.details);
     all.map(|text| spans(text)).collect::<Vec<_>>().join(" ")
 }
@@ -53,13 +53,13 @@ fn list(list: &List) -> Vec<String> {
     }
 }
 
-fn spans(text: &[Span]) -> String {
-    let span = |span: &Span| match span {
-        Span::Plain(text) => escape(text),
-        Span::Strong(text) => format!("**{}**", escape(text)),
+fn spans(text: &[Inline]) -> String {
+    let span = |span: &Inline| match span {
+        Inline::Plain(text) => escape(text),
+        Inline::Strong(text) => format!("**{}**", escape(text)),
         // A backtick in it would end it (CommonMark, Code spans).
-        Span::Code(text) if text.contains('`') => format!("`` {text} ``"),
-        Span::Code(text) => format!("`{text}`"),
+        Inline::Code(text) if text.contains('`') => format!("`` {text} ``"),
+        Inline::Code(text) => format!("`{text}`"),
     };
     text.iter().map(span).collect()
 }
@@ -87,11 +87,12 @@ fn table(table: &Table) -> Vec<String> {
 
 /// A verdict that there is a change is bold.
 fn cell(cell: &Cell) -> String {
-    let text = cell.text.replace('\t', " ");
+    let parts = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = parts(&cell.text);
     match (cell.tone, cell.tone.mark()) {
         (Tone::Improvement | Tone::Regression, _) => match cell.text.rsplit_once('\t') {
             Some((numbers, word)) => {
-                format!("{} **{}**", escape(&numbers.replace('\t', " ")), escape(word))
+                format!("{} **{}**", escape(&parts(numbers)), escape(word))
             }
             None => format!("**{}**", escape(&text)),
         },

@@ -1,7 +1,7 @@
 //! A document for a terminal, or for a file of text.
 
 use super::fit::{Fitted, INDENT, Part, Written, fitted, pad, shortened, width};
-use crate::document::{Block, Content, Document, Item, List, Row, Span, Style, Table, Tone};
+use crate::document::{Block, Content, Document, Inline, List, ListItem, Row, Style, Table, Tone};
 
 /// Whether tones are drawn with terminal escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,7 +57,7 @@ fn drawn(block: &Block, terminal: Terminal) -> String {
 }
 
 fn list(list: &List, room: usize) -> String {
-    let item = |(index, item): (usize, &Item)| {
+    let item = |(index, item): (usize, &ListItem)| {
         let mark = match list.style {
             Style::Bullets | Style::Sentences => "- ".to_string(),
             Style::Numbers => format!("{}. ", index + 1),
@@ -81,7 +81,7 @@ fn terms(terms: &[(String, String)], room: usize) -> String {
 
 /// Lines of words, each with blanks before it. Words that are longer than a line are broken, but
 /// commands are not, so they can be copied.
-fn wrapped(text: &[Span], room: usize, indent: usize) -> String {
+fn wrapped(text: &[Inline], room: usize, indent: usize) -> String {
     let mut lines = String::new();
     let mut line = String::new();
     let room = room.saturating_sub(indent).max(1);
@@ -109,12 +109,12 @@ fn wrapped(text: &[Span], room: usize, indent: usize) -> String {
 }
 
 /// Each word, whether a blank is before it, and whether it is a command.
-fn words(text: &[Span]) -> Vec<(bool, &str, bool)> {
+fn words(text: &[Inline]) -> Vec<(bool, &str, bool)> {
     let mut words = Vec::new();
     let mut is_apart = true;
     for span in text {
         let text = span.text();
-        if matches!(span, Span::Code(_)) {
+        if matches!(span, Inline::Code(_)) {
             words.push((is_apart, text, true));
             is_apart = false;
             continue;
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn a_command_is_never_broken() {
-        let text = wrapped(&["Next: ".into(), Span::Code("rqps compare a b".into())], 10, 2);
+        let text = wrapped(&["Next: ".into(), Inline::Code("rqps compare a b".into())], 10, 2);
         assert_eq!(text, "  Next:\n  rqps compare a b\n");
     }
 }
