@@ -38,8 +38,10 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     }
     blocks.extend(causes(verdicts, extent));
     blocks.extend([Block::heading("Certainty"), certainty(verdicts, extent)]);
+    let profiles = judged.iter().flat_map(|judged| &judged.profiles).flat_map(profile::blocks);
     if extent < Extent::Post {
         blocks.push(Block::text(legend(verdicts)));
+        blocks.extend(profiles.filter(|_| extent == Extent::Screen));
         return blocks;
     }
     let discarded = verdicts.refusals();
@@ -50,8 +52,8 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     blocks.push(Block::text(format!("{}{}", legend(verdicts), limits(verdicts))));
     for one in &judged {
         blocks.extend(times(verdicts, one).into_iter().flat_map(Titled::blocks));
-        blocks.extend(one.profiles.iter().flat_map(profile::blocks));
     }
+    blocks.extend(profiles);
     blocks.extend(pooled(verdicts));
     blocks
 }

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::html::embedded;
 use crate::json::schema;
-use crate::made::{html, post, result_json};
+use crate::made::{html, result_json, text};
 use crate::suite;
 
 #[test]
-fn a_post_has_the_functions_that_surely_changed_and_what_the_profile_lacks() {
+fn a_terminal_has_the_functions_that_surely_changed_and_what_the_profile_lacks() {
     insta::assert_snapshot!("profile_text", {
-        let text = post(&suite::profiled(), Colour::Never);
+        let text = text(&suite::profiled(), Colour::Never);
         let begin = text.find("Profile of scan").expect("the profile is told");
-        let end = text.find("\nRates:").expect("the rates follow it");
+        let end = text.find("\nreport.html has").expect("it is last");
         text[begin..end].to_string()
     });
 }
