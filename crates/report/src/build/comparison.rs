@@ -20,6 +20,11 @@ const CAUSES: usize = 7;
 const RATES: &str = "An outlier moves these means. It hardly moves rQPS, a robust estimate against \
      the baseline and the A/A control.";
 
+const PLOTS: &str = "The largest slowdown comes first. In a plot, the line is the interval, the dots \
+     are rounds, and the band is the margin: smaller changes do not matter in practice. The suite \
+     shift is the change that all tests share; to suite is the change of a test without it. Each \
+     contender has its own scale.";
+
 const SIDE_BY_SIDE: &str = "rQPS of each contender, ± half of its 95 % interval:";
 
 pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
@@ -58,30 +63,71 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     blocks
 }
 
-fn relative(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Block {
+pub(super) fn relative(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Block {
     Block::heading(format!("{} relative to {}", judged.contender, verdicts.base))
 }
 
 /// A line for each contender.
 fn strips(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
-    let strip = |judged: &Judged<'_>| ListItem {
-        text: vec![
-            Inline::Strong(judged.contender.clone()),
-            format!(" relative to {}: {}", verdicts.base, verdicts.strip(judged)).into(),
-        ],
-        details: invalid(judged).map(|why| vec![why.into()]).into_iter().collect(),
+    let strip = |judged: &Judged<'_>| {
+        let about = format!(" relative to {}: ", verdicts.base);
+        let about = [Inline::Strong(judged.contender.clone()), about.into()];
+        let details = invalid(judged).map(|why| vec![why.into()]).into_iter().collect();
+        let text = about.into_iter().chain(verdicts.strip(judged)).collect();
+        ListItem { text, details, ..ListItem::default() }
     };
     let all = verdicts.judged.len();
     let shown = if extent == Extent::Comment { all.min(CONTENDERS) } else { all };
     let mut items: Vec<ListItem> = verdicts.judged[..shown].iter().map(strip).collect();
-    let rest =
-        rest(all, shown).map(|rest| ListItem { text: vec![rest.into()], details: Vec::new() });
-    items.extend(rest);
+    items.extend(rest(all, shown).map(ListItem::new));
     Block::List(List { style: Style::Bullets, items })
 }
 
+/// The section of a page: each contender by itself, since a reader can hide it.
+pub(crate) fn by_contender(verdicts: &Verdicts<'_>) -> Vec<Block> {
+    let of = |(place, judged): (usize, &Judged<'_>)| {
+        let mut blocks = vec![relative(verdicts, judged)];
+        blocks.extend(invalid(judged).map(Block::text));
+        blocks.push(Block::Text(verdicts.strip(judged)));
+        let item = |(number, finding)| ListItem {
+            anchor: Some(format!("finding-{}-{number}", place + 1)),
+            ..cause(Some(&judged.contender), finding)
+        };
+        let items: Vec<ListItem> = (1..).zip(&judged.findings).map(item).collect();
+        if !items.is_empty() {
+            blocks.push(Block::List(List { style: Style::Numbers, items }));
+        }
+        Block::Of(judged.contender.clone(), blocks)
+    };
+    let mut blocks: Vec<Block> = verdicts.judged.iter().enumerate().map(of).collect();
+    blocks.extend([Block::heading("Certainty"), certainty(verdicts, Extent::Post)]);
+    let discarded = verdicts.refusals();
+    let title = format!("Discarded measurements: {}", discarded.len());
+    let discarded = Block::list(Style::Bullets, discarded);
+    blocks.extend(discarded.map(|list| Block::fold(title, vec![list])));
+    blocks
+}
+
+/// The section of a page with every test of every contender.
+pub(crate) fn intervals(verdicts: &Verdicts<'_>) -> Vec<Block> {
+    let of = |judged: &Judged<'_>| {
+        let table = Block::Table(verdicts::intervals(verdicts, judged));
+        Block::Of(judged.contender.clone(), vec![relative(verdicts, judged), table])
+    };
+    let blocks = verdicts.judged.iter().map(of);
+    let counted = verdicts.counted();
+    let note = format!(
+        "{} cpu/o is the server's CPU time per {}, or that of server and client for a DBMS inside \
+         the client. {PLOTS}{}",
+        legend(verdicts),
+        counted.one,
+        limits(verdicts),
+    );
+    blocks.chain([Block::text(note)]).collect()
+}
+
 /// Why no result of a contender holds.
-pub(crate) fn invalid(judged: &Judged<'_>) -> Option<String> {
+fn invalid(judged: &Judged<'_>) -> Option<String> {
     let why = judged.invalid.as_ref()?;
     Some(format!("All results of this contender are invalid: {why}"))
 }
@@ -110,7 +156,7 @@ fn causes(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
 }
 
 /// A cause with what would contradict it, and what to do next.
-pub(crate) fn cause(contender: Option<&str>, finding: &Finding) -> ListItem {
+fn cause(contender: Option<&str>, finding: &Finding) -> ListItem {
     let of = contender.map(|name| format!("{name}: ")).unwrap_or_default();
     let name = finding.cause.name(finding.slower);
     let checks = finding.checks().map(|(what, checks)| vec![format!("{what}: {checks}.").into()]);
@@ -121,6 +167,7 @@ pub(crate) fn cause(contender: Option<&str>, finding: &Finding) -> ListItem {
             format!(" {}", finding.statement).into(),
         ],
         details: checks.chain([next]).collect(),
+        ..ListItem::default()
     }
 }
 
@@ -212,20 +259,10 @@ fn pooled(verdicts: &Verdicts<'_>) -> Vec<Block> {
 
 fn rates(verdicts: &Verdicts<'_>) -> Table {
     let headings = verdicts.names().into_iter().map(|name| Heading::new(name, ""));
-    let cell = |rate: Option<f64>| match rate {
-        Some(rate) => Cell::plain(format!("{rate:.0}")),
-        None => Cell::missing("-"),
-    };
+    let cell = |rate: Option<f64>| Cell::known(rate.map(|rate| format!("{rate:.0}")));
     let rows = verdicts.tests.iter().map(|test| {
         let cells = verdicts.names().into_iter().map(|name| cell(test.rate(name)));
         Row::new(test.name, cells.collect())
     });
     Table::new(headings.collect(), rows.collect()).named("test")
-}
-
-/// The discarded measurements, for a page that folds them.
-pub(crate) fn discarded(verdicts: &Verdicts<'_>) -> Option<Block> {
-    let all = verdicts.refusals();
-    let title = format!("Discarded measurements: {}", all.len());
-    Some(Block::Fold(title, vec![Block::list(Style::Bullets, all)?]))
 }

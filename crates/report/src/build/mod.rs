@@ -1,18 +1,21 @@
 //! What a report says, once for every format.
 
 pub(crate) mod comparison;
+pub(crate) mod environment;
+pub(crate) mod legend;
 pub(crate) mod profile;
-mod steps;
-mod suite;
+mod statements;
+pub(crate) mod steps;
+pub(crate) mod suite;
+pub(crate) mod tests;
 mod verdicts;
+pub(crate) mod why;
 
 use rqps_plan::Design;
 
 use crate::Report;
 use crate::document::{Block, Document, Inline, Style, Table, at_most};
 use crate::model::Prose;
-
-pub(crate) use steps::{promises, summaries};
 
 /// How much is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,6 +43,13 @@ pub(crate) fn document(report: &Report<'_>, extent: Extent) -> Document {
     Document { title: prose.title, blocks }
 }
 
+/// The title of a page, and what stands above its sections.
+pub(crate) fn page_head(report: &Report<'_>) -> (String, Vec<Block>) {
+    let prose = Prose::new(&report.model);
+    let blocks = head(report, &prose, Extent::Post);
+    (prose.title, blocks)
+}
+
 /// What was run, and what a reader must know before the numbers.
 fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
     let plan = &report.run.plan;
@@ -50,8 +60,7 @@ fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
     let sentence = format!("{} {remark}Seed {}.", prose.sentence, plan.seed);
     let mut blocks = vec![Block::text(sentence)];
     if extent == Extent::Post {
-        let facts = prose.facts.iter().map(|(name, value)| (name.to_string(), value.clone()));
-        blocks.push(Block::Terms(facts.collect()));
+        blocks.push(Block::terms(prose.facts.iter().map(|(name, value)| (*name, value.as_str()))));
     }
     if !prose.warnings.is_empty() {
         let most = if extent == Extent::Comment { WARNINGS } else { usize::MAX };

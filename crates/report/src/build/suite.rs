@@ -1,17 +1,24 @@
 //! What a run of the microbenchmarks says, as the posts print it: numbers first, the test last, in
 //! four groups.
 
-use super::{Extent, Titled};
-use crate::document::{Block, Style, Table};
+use rqps_stats::bands::published_band;
+
+use super::{Extent, Titled, steps};
+use crate::document::{Block, Fold, List, ListItem, Picture, Style, Table};
 use crate::model::{
-    MEASURES, Measure, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE, Suite, UNREPORTED,
-    normalised,
+    BUSY, Growth, MEASURES, Measure, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
+    Suite, Test, UNREPORTED, normalised,
 };
 
 /// The columns of a single contender beside its rate.
 const ALONE: [&str; 4] = ["trx/s", "rows/s", "cv%", "client%"];
 
-const CLIENT_NOTE: &str = "The client's CPU as a percentage of the CPU of client and DBMS.";
+const CLIENT_NOTE: &str = "The client's CPU as a percentage of the CPU of client and DBMS. There is \
+     no number if they share a process.";
+
+const BUSY_NOTE: &str = "The client's CPU as a percentage of the time in which its threads could \
+     run: the time of the clients, or of all CPUs if there are fewer. From 50% on, the client is \
+     the bottleneck: even with a DBMS that takes no time, throughput would not double.";
 
 pub(super) fn blocks(suite: &Suite, extent: Extent) -> Vec<Block> {
     match extent {
@@ -162,4 +169,114 @@ fn together(suite: &Suite) -> Table {
         table.headings[0].name = format!("q/s{}", suite.with_clients(fewest));
     }
     table
+}
+
+/// The section of a page with the result at a glance.
+pub(crate) fn glance(suite: &Suite) -> Vec<Block> {
+    let words = ["▼ 0.95 and below", "between", "▲ 1.05 and above"];
+    steps::strips(suite.model, published_band, words)
+}
+
+/// The section of a page with the published tables, and all measures.
+pub(crate) fn measures(suite: &Suite) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for &clients in &suite.clients {
+        let with = suite.with_clients(clients);
+        // Of a scale-up there are many.
+        blocks.push(Block::Fold(Fold {
+            title: vec![format!("Throughput{with}").into()],
+            blocks: throughput(suite, clients),
+            is_open: !suite.is_scaleup(),
+            ..Fold::default()
+        }));
+        let measures = [
+            ("The client's share of CPU, %", CLIENT_NOTE, SHARE),
+            ("Busy time of the client, %", BUSY_NOTE, BUSY),
+        ];
+        blocks.extend(measures.map(|(title, note, measure)| {
+            let table = Block::Table(suite.by_contender(clients, &measure));
+            Block::fold(format!("{title}{with}"), vec![table, Block::text(note)])
+        }));
+        blocks.extend(suite.model.contenders.iter().enumerate().map(|(index, name)| {
+            let table = Block::Table(suite.by_measure(clients, index, &MEASURES));
+            let note = Block::Text(vec![format!("{SCAN_NOTE} ").into(), steps::legend()]);
+            let title = vec![format!("All measures of {name}{with}").into()];
+            let of = Some(name.to_string());
+            Block::Fold(Fold { title, blocks: vec![table, note], of, ..Fold::default() })
+        }));
+    }
+    blocks
+}
+
+/// Relative and absolute values.
+fn throughput(suite: &Suite, clients: u32) -> Vec<Block> {
+    // The first line belongs to the baseline.
+    let others = suite.others().map(|index| Some(suite.model.contenders[index].to_string()));
+    let lines = suite.columns_told().into_iter().zip([None].into_iter().chain(others));
+    let items = lines.map(|(line, of)| ListItem { of, ..ListItem::new(line) }).collect();
+    let mut blocks = vec![Block::List(List { style: Style::Bullets, items })];
+    let relative = suite.relative(clients);
+    let relative = relative
+        .map(|table| Titled::new("Relative queries per second", PUBLISHED_NOTE, table).blocks());
+    let rates = suite.by_contender(clients, &RATE);
+    let rates = Titled::new("Queries per second", SCAN_NOTE, rates).blocks();
+    blocks.push(Block::Beside(relative.into_iter().chain([rates]).collect()));
+    blocks
+}
+
+/// The section of a page on scale-up.
+pub(crate) fn growths(suite: &Suite) -> Vec<Block> {
+    let (_, most) = suite.range();
+    let growths = suite.growths();
+    let of = |(index, name): (usize, &&str)| {
+        let mut table = suite.scaleup(index);
+        for growth in growths.iter().filter(|growth| growth.contender == index) {
+            let row = table.rows.iter_mut().find(|row| row.name == growth.test);
+            // The growth to the most clients, before cs/o and the law.
+            let cell = row.and_then(|row| row.cells.get_mut(growth.rates.len() - 2));
+            if let Some(cell) = cell {
+                cell.picture = curve(growth);
+            }
+        }
+        table.saved_as = Some(format!("Scale-up of {name}"));
+        let mut blocks = vec![Block::heading(*name), Block::Table(table)];
+        blocks.extend(suite.buckets(index).into_iter().map(|(group, buckets)| {
+            let title = format!("{group}, by scale-up at {most} clients");
+            Block::fold(title, vec![Block::Terms(buckets)])
+        }));
+        Block::Of(name.to_string(), blocks)
+    };
+    let note = format!(
+        "{SCALEUP_NOTE} The small charts show throughput over clients, both logarithmic; the \
+         dashed line is perfect scaling."
+    );
+    let contenders = suite.model.contenders.iter().enumerate().map(of);
+    [Block::text(note)].into_iter().chain(contenders).collect()
+}
+
+fn curve(growth: &Growth) -> Option<Picture> {
+    let [fewest, most] = [growth.rates.first()?.0, growth.rates.last()?.0].map(f64::from);
+    let ideal = (most / fewest).ln();
+    let points = growth.rates.iter().filter_map(|(clients, _)| {
+        let relative = growth.relative(*clients).filter(|relative| *relative > 0.0)?;
+        Some(((f64::from(*clients) / fewest).ln() / ideal, relative.ln() / ideal))
+    });
+    Some(Picture::Curve { name: format!("growth of {}", growth.test), points: points.collect() })
+}
+
+/// The section of a page with the tests of a group, folded.
+pub(crate) fn tests(model: &Model, tests: &[Test]) -> Vec<Block> {
+    let folded = |test: &Test| {
+        let blocks = test.steps.iter().flat_map(|(_, step)| {
+            let name = (test.steps.len() > 1).then(|| Block::heading(step.name));
+            name.into_iter().chain(steps::whole(model, step))
+        });
+        Block::Fold(Fold {
+            title: vec![test.name.into()],
+            blocks: blocks.collect(),
+            anchor: Some(format!("test-{}", test.name)),
+            ..Fold::default()
+        })
+    };
+    tests.iter().map(folded).collect()
 }

@@ -1,13 +1,14 @@
 //! The verdicts of a comparison as tables by test.
 
+use rqps_stats::Estimate;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use crate::comparison::{
     Judged, SHORT_MISSED, Verdicts, change, counts, ratio, reach, short, span,
 };
-use crate::comparison::{is_change, word};
-use crate::document::{Cell, Content, Heading, Row, Table, Tone, rest};
+use crate::comparison::{TAIL, chip, is_change, with_interval, word};
+use crate::document::{Cell, Content, Heading, Picture, Row, Table, Tone, rest};
 
 const SHORT: &str = "slower, faster: significant, and by at least the margin; in parentheses: by \
      less; costlier: as fast, but an operation costs more; same: no change; unclear: inconclusive; \
@@ -63,6 +64,91 @@ fn alone(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> [Cell; 5
         Cell::plain(verdict.contributions.len().to_string()),
         Cell::new(verdicts.told(judged, index), tone(verdict)).or(brief(verdicts, judged, index)),
     ]
+}
+
+/// What the change of the tail is.
+const TIME: &str = "change of the service time that 99 % of the operations counted by rQPS do not \
+     exceed; known for whole runs only, since slices record no times";
+
+/// The least and the most that a plot shows on either side of no change, as logs.
+const LEAST: f64 = 0.02;
+const MOST: f64 = 1.4;
+
+/// All that is known of each test of a contender, with its interval as a plot. The largest slowdown
+/// comes first.
+pub(super) fn intervals(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Table {
+    let extent = extent(judged);
+    let ends = [-extent, extent].map(|log| format!("{:+.0} %", 100.0 * log.exp_m1()));
+    let [low, high] = ends;
+    let has_times = judged.verdicts.iter().any(|verdict| !verdict.times.is_empty());
+    let cpu = format!("server CPU per {}", verdicts.counted().one);
+    let mut headings = vec![
+        Heading::new("rQPS", ""),
+        Heading { scale: Some([low, "0".into(), high]), ..Heading::new("95 % interval", "") },
+        Heading::words("verdict"),
+        Heading::new("cpu/o", cpu),
+    ];
+    headings.extend(has_times.then(|| Heading::new(TAIL, TIME)));
+    let suite = judged.suite.as_ref();
+    headings.extend(suite.map(|_| Heading::new("to suite", "rQPS relative to the suite shift")));
+    headings.extend([Heading::new("rounds", ""), Heading::words("group")]);
+    let plot = |estimate: &Estimate, rounds: &[f64], margin: f64| Picture::Interval {
+        value: estimate.value,
+        ends: (estimate.interval.low, estimate.interval.high),
+        rounds: rounds.to_vec(),
+        margin,
+        extent,
+    };
+    let shift = suite.map(|suite| {
+        let interval = Cell::plain(span(&suite.shift)).drawn(plot(&suite.shift, &[], 0.0));
+        let mut cells = vec![Cell::plain(ratio(&suite.shift)), interval];
+        cells.push(Cell::plain("change that all tests share"));
+        cells.extend((0..=usize::from(has_times) + 1).map(|_| Cell::plain("")));
+        cells.extend([Cell::plain(suite.rounds.to_string()), Cell::plain("")]);
+        Row::new("suite shift", cells)
+    });
+    let row = |index: usize| {
+        let (test, verdict) = (&verdicts.tests[index], &judged.verdicts[index]);
+        let [ratio, interval, cpu, rounds, label] = alone(verdicts, judged, index);
+        let is_measured = verdict.contributions.len() > 1;
+        let (ratio, interval) = match is_measured {
+            true => {
+                let margin = verdicts.margin(test);
+                let plot = plot(&verdict.estimate, &verdict.contributions, margin);
+                (ratio, interval.drawn(plot))
+            }
+            false => (Cell::missing("-"), Cell::missing("-")),
+        };
+        let mut cells = vec![ratio, interval, label.labelled(chip(&verdict.label)), cpu];
+        let tail = verdict.times.iter().find(|(name, _)| name == TAIL);
+        cells.extend(has_times.then(|| match tail {
+            Some((_, time)) => Cell::plain(change(time)).hovered(span(time)),
+            None => Cell::missing("-"),
+        }));
+        cells.extend(suite.map(|suite| match &suite.relative[index] {
+            Some(of) => Cell::plain(self::ratio(of)).hovered(with_interval(of)),
+            None => Cell::missing("-"),
+        }));
+        cells.extend([rounds, Cell::plain(test.group)]);
+        Row::new(test.name, cells).leading_to(format!("test-{}", test.name))
+    };
+    let mut tests: Vec<usize> = (0..verdicts.tests.len()).collect();
+    // NaN comes last.
+    let effect = |test: &usize| judged.verdicts[*test].estimate.value;
+    tests.sort_by(|one, other| effect(one).total_cmp(&effect(other)));
+    let rows = shift.into_iter().chain(tests.into_iter().map(row)).collect();
+    let saved_as = Some(format!("rQPS of {} relative to {}", judged.contender, verdicts.base));
+    Table { saved_as, ..Table::new(headings, rows).named("test") }
+}
+
+/// The extent of the plots: all estimates and the finite ends of their intervals.
+fn extent(judged: &Judged<'_>) -> f64 {
+    let estimates = judged.verdicts.iter().map(|verdict| &verdict.estimate);
+    let estimates = estimates.chain(judged.suite.iter().map(|suite| &suite.shift));
+    let bounds = estimates.flat_map(|estimate| {
+        [estimate.value, estimate.interval.low, estimate.interval.high].map(f64::abs)
+    });
+    bounds.filter(|bound| bound.is_finite()).fold(LEAST, f64::max).min(MOST) * 1.05
 }
 
 fn among(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> Cell {

@@ -16,6 +16,7 @@ use serde::Serialize;
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::profile_json::{self, Profile};
 use super::{Judged, Verdicts, label, steadiness};
+use crate::document::plain;
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
@@ -267,7 +268,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         is_baseline: judged.is_base,
         invalid: judged.invalid.clone(),
         built: verdicts.built(judged),
-        summary: verdicts.strip(judged),
+        summary: plain(&verdicts.strip(judged)),
         suite_shift: judged
             .suite
             .as_ref()

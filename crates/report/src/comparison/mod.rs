@@ -31,7 +31,7 @@ pub(crate) use curves::Curves;
 pub(crate) use flame::flames;
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
-pub(crate) use labels::{SHORT_MISSED, class, counts, is_change, label, short, word};
+pub(crate) use labels::{SHORT_MISSED, chip, class, counts, is_change, label, short, word};
 pub(crate) use printed::{TAIL, TIMES_NOTE, change, ratio, reach, span, with_interval};
 pub(crate) use profile::{
     notes as profile_notes, numbers as profile_numbers, readable, told as profile_told,

@@ -1,8 +1,10 @@
-//! What a report says, without a layout: headings, sentences, tables and lists, which the renderers
-//! write for a terminal, as Markdown and as HTML.
+//! What a report says, without a layout: headings, sentences, tables, lists and figures, which the
+//! renderers write for a terminal, as Markdown and as HTML.
 
+mod figure;
 mod table;
 
+pub(crate) use figure::{Bars, Figure, Picture, Waterfall};
 pub(crate) use table::{Cell, Content, Heading, Row, Table, Tone};
 
 pub(crate) struct Document {
@@ -18,7 +20,24 @@ pub(crate) enum Block {
     /// Words, each with what it says.
     Terms(Vec<(String, String)>),
     /// Blocks below their summary, which a page opens on a click.
-    Fold(String, Vec<Block>),
+    Fold(Fold),
+    /// Blocks about a contender, which a page can hide.
+    Of(String, Vec<Block>),
+    /// Beside each other where there is room.
+    Beside(Vec<Vec<Block>>),
+    /// Only a page has figures.
+    Figure(Figure),
+}
+
+#[derive(Default)]
+pub(crate) struct Fold {
+    pub(crate) title: Text,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) is_open: bool,
+    /// The place in the page that links lead to.
+    pub(crate) anchor: Option<String>,
+    /// The contender that it is about.
+    pub(crate) of: Option<String>,
 }
 
 /// Sentences.
@@ -31,6 +50,18 @@ pub(crate) enum Inline {
     Strong(String),
     /// A command, which is copied whole.
     Code(String),
+    /// A result in a word, and the contender whose it is if that is not said around it.
+    Chip(Chip, Option<String>),
+    /// Leads to a place in the page.
+    Link(String, &'static str),
+}
+
+/// A word with a colour of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Chip {
+    /// In the style sheet.
+    pub(crate) class: &'static str,
+    pub(crate) text: String,
 }
 
 pub(crate) struct List {
@@ -47,10 +78,15 @@ pub(crate) enum Style {
     Sentences,
 }
 
+#[derive(Default)]
 pub(crate) struct ListItem {
     pub(crate) text: Text,
     /// What supports the text.
     pub(crate) details: Vec<Text>,
+    /// The place in the page that links lead to: such an item can be copied, too.
+    pub(crate) anchor: Option<String>,
+    /// The contender that it is about.
+    pub(crate) of: Option<String>,
 }
 
 impl From<String> for Inline {
@@ -66,11 +102,22 @@ impl From<&str> for Inline {
 }
 
 impl Inline {
+    pub(crate) fn chip(class: &'static str, text: impl Into<String>) -> Self {
+        Inline::Chip(Chip { class, text: text.into() }, None)
+    }
+
     pub(crate) fn text(&self) -> &str {
         match self {
             Inline::Plain(text) | Inline::Strong(text) | Inline::Code(text) => text,
+            Inline::Chip(label, _) => &label.text,
+            Inline::Link(text, _) => text,
         }
     }
+}
+
+/// The words alone.
+pub(crate) fn plain(text: &[Inline]) -> String {
+    text.iter().map(Inline::text).collect()
 }
 
 impl Block {
@@ -84,9 +131,25 @@ impl Block {
 
     /// A list of plain lines; none without lines.
     pub(crate) fn list(style: Style, lines: impl IntoIterator<Item = String>) -> Option<Self> {
-        let item = |line: String| ListItem { text: vec![line.into()], details: Vec::new() };
-        let items: Vec<ListItem> = lines.into_iter().map(item).collect();
+        let items: Vec<ListItem> = lines.into_iter().map(ListItem::new).collect();
         (!items.is_empty()).then_some(Block::List(List { style, items }))
+    }
+
+    pub(crate) fn terms<N: Into<String>, W: Into<String>>(
+        terms: impl IntoIterator<Item = (N, W)>,
+    ) -> Self {
+        let terms = terms.into_iter().map(|(name, what)| (name.into(), what.into()));
+        Block::Terms(terms.collect())
+    }
+
+    pub(crate) fn fold(title: impl Into<Inline>, blocks: Vec<Block>) -> Self {
+        Block::Fold(Fold { title: vec![title.into()], blocks, ..Fold::default() })
+    }
+}
+
+impl ListItem {
+    pub(crate) fn new(text: impl Into<Inline>) -> Self {
+        ListItem { text: vec![text.into()], ..ListItem::default() }
     }
 }
 

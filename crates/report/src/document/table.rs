@@ -1,6 +1,8 @@
 //! A table of cells that are already text: formats differ in layout, not in content.
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+use super::{Chip, Picture};
+
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Table {
     /// The heading of the names of rows.
     pub(crate) corner: String,
@@ -11,9 +13,11 @@ pub(crate) struct Table {
     pub(crate) is_named_last: bool,
     /// The meaning of short forms of cells, where there is no room for the long ones.
     pub(crate) short_note: String,
+    /// The name of its file if a page saves it as a picture.
+    pub(crate) saved_as: Option<String>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Heading {
     pub(crate) name: String,
     /// What the column means, with its unit.
@@ -23,6 +27,8 @@ pub(crate) struct Heading {
     /// Where there is no room, columns with the largest number are left out first; 0 stays.
     pub(crate) rank: u8,
     pub(crate) content: Content,
+    /// The ends and the middle of the scale of the pictures below it.
+    pub(crate) scale: Option<[String; 3]>,
 }
 
 /// What the cells of a column are.
@@ -37,7 +43,7 @@ pub(crate) enum Content {
     Parts,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Row {
     pub(crate) name: String,
     /// The contender of the row, if it is not the row's name.
@@ -49,12 +55,17 @@ pub(crate) struct Row {
     pub(crate) cells: Vec<Cell>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
     /// The same where there is little room.
     pub(crate) short: Option<String>,
     pub(crate) tone: Tone,
+    /// The part of the text that is a verdict.
+    pub(crate) label: Option<Chip>,
+    /// More about it, which a page shows on hover.
+    pub(crate) hover: Option<String>,
+    pub(crate) picture: Option<Picture>,
 }
 
 /// Why a cell stands out.
@@ -142,7 +153,7 @@ impl Row {
 
 impl Cell {
     pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
-        Cell { text: text.into(), short: None, tone }
+        Cell { text: text.into(), short: None, tone, label: None, hover: None, picture: None }
     }
 
     pub(crate) fn plain(text: impl Into<String>) -> Self {
@@ -151,6 +162,23 @@ impl Cell {
 
     pub(crate) fn missing(text: impl Into<String>) -> Self {
         Cell::new(text, Tone::Missing)
+    }
+
+    pub(crate) fn labelled(self, label: Chip) -> Self {
+        Cell { label: Some(label), ..self }
+    }
+
+    pub(crate) fn hovered(self, hover: impl Into<String>) -> Self {
+        Cell { hover: Some(hover.into()), ..self }
+    }
+
+    pub(crate) fn drawn(self, picture: Picture) -> Self {
+        Cell { picture: Some(picture), ..self }
+    }
+
+    /// A number that may be unknown.
+    pub(crate) fn known(text: Option<String>) -> Self {
+        text.map_or(Cell::missing("-"), Cell::plain)
     }
 
     pub(crate) fn or(self, short: impl Into<String>) -> Self {

@@ -1,4 +1,5 @@
-//! The DBMSs' own counters in a test of a comparison, folded: a table for each contender.
+//! The DBMSs' own counters in the tests of a comparison: a table for each contender, which the
+//! script puts into the page.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +10,6 @@ use crate::comparison::{Judged, Verdicts};
 use crate::document::{Cell, Heading, Row, Table, Tone};
 use crate::model::number::significant;
 use crate::render::html as render;
-
-const NOTE: &str = "Counters of the DBMS with its own names and units, per operation of a client: a statement, a \
-     transaction or a batch of rows, warm-up included. The table has the counters behind causes, and those that \
-     differ significantly and by at least the margin. The interval of the ratio is over rounds and not adjusted. \
-     Grey changes are not significant, or smaller than the difference of the A/A control.";
-
-/// The tables themselves are in the compressed data, for the script.
-pub(super) fn folded(verdicts: &Verdicts<'_>, index: usize) -> Markup {
-    let mut judged = verdicts.judged.iter();
-    html! {
-        @if judged.any(|judged| !verdicts.counters(judged, index).is_empty()) {
-            details data-engine=(verdicts.tests[index].name) {
-                summary { "Counters of the DBMS" }
-                div {}
-                p.note { (NOTE) }
-            }
-        }
-    }
-}
 
 /// By test.
 pub(super) fn tables<'v>(verdicts: &'v Verdicts<'_>) -> BTreeMap<&'v str, String> {

@@ -32,11 +32,7 @@ const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV"
 const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "all verdicts with intervals as CSV");
 const ROUNDS: File = ("rounds-csv", "rounds.csv", "all measures of all rounds as CSV");
 
-pub(super) fn section(
-    report: &Report<'_>,
-    matrix: Option<&Matrix>,
-    histories: &[History],
-) -> Markup {
+pub(super) fn body(report: &Report<'_>, matrix: Option<&Matrix>, histories: &[History]) -> Markup {
     let Report { run, model, verdicts } = report;
     let of_suite = suite_files(report);
     let mut tables: Vec<(File, String)> = Vec::new();
@@ -48,33 +44,30 @@ pub(super) fn section(
         tables.push((METRICS, metrics_csv(report)));
     }
     html! {
-        section #data {
-            h2 { "Data" }
-            ul.files {
-                @for (id, file, what) in FILES.iter().chain(tables.iter().map(|(file, _)| file)) {
-                    li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
-                }
-                @for (file, _) in &of_suite {
-                    li { button type="button" data-source=(file) data-file=(file) { (file) } }
-                }
+        ul.files {
+            @for (id, file, what) in FILES.iter().chain(tables.iter().map(|(file, _)| file)) {
+                li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
             }
-            p.note {
-                "The page would be too large with the series of seconds. They are in "
-                @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
+            @for (file, _) in &of_suite {
+                li { button type="button" data-source=(file) data-file=(file) { (file) } }
             }
-            (json("charts", &charts(model)))
-            (json("machine", &machine(model)))
-            (json("percentiles", &percentiles(model)))
-            (json("matrix", &matrix))
-            (json("histories", &histories))
-            (json("curves", &verdicts.as_ref().map(Verdicts::curves)))
-            (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
-            (embedded("plan", &run.plan.to_toml()))
-            (embedded("result", &summary_json(report)))
-            (embedded("text", &post(report, Terminal::PLAIN)))
-            @for ((id, _, _), content) in &tables { (embedded(id, content)) }
-            @for (file, content) in &of_suite { (embedded(file, content)) }
         }
+        p.note {
+            "The page would be too large with the series of seconds. They are in "
+            @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
+        }
+        (json("charts", &charts(model)))
+        (json("machine", &machine(model)))
+        (json("percentiles", &percentiles(model)))
+        (json("matrix", &matrix))
+        (json("histories", &histories))
+        (json("curves", &verdicts.as_ref().map(Verdicts::curves)))
+        (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
+        (embedded("plan", &run.plan.to_toml()))
+        (embedded("result", &summary_json(report)))
+        (embedded("text", &post(report, Terminal::PLAIN)))
+        @for ((id, _, _), content) in &tables { (embedded(id, content)) }
+        @for (file, content) in &of_suite { (embedded(file, content)) }
     }
 }
 

@@ -5,25 +5,22 @@ use maud::{Markup, html};
 use super::data::embedded;
 use crate::build::profile::changes;
 use crate::comparison::{Profiled, Verdicts, flames, profile_notes};
-use crate::render::html::block;
+use crate::render::html::blocks;
 
 const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in separate runs after the \
      verdicts. The tables list functions whose interval, adjusted for their number, excludes 0. In \
      difference flame graphs, red costs more than in the baseline, and blue costs less.";
 
-pub(super) fn section(verdicts: &Verdicts<'_>) -> Markup {
+pub(super) fn body(verdicts: &Verdicts<'_>) -> Markup {
     html! {
-        section #profiles {
-            h2 { "Profiles" }
-            @for (place, judged) in verdicts.judged.iter().enumerate() {
-                div data-of=(judged.contender) {
-                    @for (number, profiled) in judged.profiles.iter().enumerate() {
-                        (test(profiled, &format!("flame-{place}-{number}")))
-                    }
+        @for (place, judged) in verdicts.judged.iter().enumerate() {
+            div data-of=(judged.contender) {
+                @for (number, profiled) in judged.profiles.iter().enumerate() {
+                    (test(profiled, &format!("flame-{place}-{number}")))
                 }
             }
-            p.note { (NOTE) }
         }
+        p.note { (NOTE) }
     }
 }
 
@@ -36,10 +33,10 @@ fn test(profiled: &Profiled, id: &str) -> Markup {
     };
     html! {
         h3 { (profiled.test) ": " (base) " → " (contender) }
-        (block(&changes(profiled, &profiled.own, "itself")))
+        (blocks(&[changes(profiled, &profiled.own, "itself")]))
         details {
             summary { "Including callees" }
-            (block(&changes(profiled, &profiled.inclusive, "with callees")))
+            (blocks(&[changes(profiled, &profiled.inclusive, "with callees")]))
         }
         ul.dim { @for note in profile_notes(profiled) { li { (note) } } }
         details.flames {

@@ -1,9 +1,11 @@
-//! Blocks of a document as parts of the page, which has charts of its own.
+//! Blocks of a document as parts of the page.
 
 use maud::{Markup, html};
 
+use super::{figures, markdown};
 use crate::document::{
-    Block, Cell, Content, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone,
+    Block, Cell, Chip, Content, Fold, Heading, Inline, List, ListItem, Row, Style, Table, Text,
+    Tone,
 };
 
 /// Headings of row names that are contenders.
@@ -11,80 +13,117 @@ const OF_CONTENDERS: [&str; 3] = ["contender", "dbms", "tag"];
 
 /// Blocks below each other.
 pub(crate) fn blocks<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Markup {
-    html! { @for block in blocks { (self::block(block)) } }
+    html! { @for block in blocks { (self::block(block, false)) } }
 }
 
-pub(crate) fn block(block: &Block) -> Markup {
+/// The same within another block, where headings are smaller.
+fn within(blocks: &[Block]) -> Markup {
+    html! { @for block in blocks { (self::block(block, true)) } }
+}
+
+fn block(block: &Block, is_within: bool) -> Markup {
     html! {
         @match block {
+            Block::Heading(text) if is_within => h4 { (text) },
             Block::Heading(text) => h3 { (text) },
-            Block::Text(text) => p.note { (spans(text)) },
+            Block::Text(text) => (self::text(text)),
             Block::Table(table) => (self::table(table)),
             Block::List(list) => (self::list(list)),
-            Block::Terms(terms) => (self::terms(terms.iter().map(|(name, what)| (name.as_str(), what.as_str())))),
-            Block::Fold(title, blocks) => details { summary { (title) } (self::blocks(blocks)) },
+            Block::Terms(terms) => (self::terms(terms)),
+            Block::Fold(fold) => (self::fold(fold)),
+            Block::Of(contender, all) => div data-of=(contender) {
+                (blocks(all.iter().take(1))) (within(all.get(1..).unwrap_or_default()))
+            },
+            Block::Beside(parts) => div.beside { @for part in parts { div { (within(part)) } } },
+            Block::Figure(figure) => (figures::figure(figure)),
         }
     }
+}
+
+/// A command alone can be copied, labels stand apart from each other, and other text is a note.
+fn text(text: &Text) -> Markup {
+    if let [Inline::Code(command)] = text.as_slice() {
+        return html! {
+            p.command { code { (command) } " " button type="button" data-copy=(command) { "copy" } }
+        };
+    }
+    let is_strip = text.iter().any(|inline| matches!(inline, Inline::Chip(..)));
+    html! { p.strip[is_strip].note[!is_strip] { (inlines(text)) } }
 }
 
 fn list(list: &List) -> Markup {
-    html! {
-        @if list.style == Style::Numbers {
-            ol { @for one in &list.items { li { (item(one)) } } }
-        } @else {
-            ul { @for one in &list.items { li { (item(one)) } } }
+    let items = html! {
+        @for item in &list.items {
+            li id=[&item.anchor] data-of=[&item.of] {
+                (inlines(&item.text))
+                @if let Some(anchor) = &item.anchor { (address(anchor, item)) }
+                @for line in &item.details { br; span.dim { (inlines(line)) } }
+            }
         }
+    };
+    html! {
+        @if list.style == Style::Numbers { ol { (items) } } @else { ul { (items) } }
     }
 }
 
-pub(crate) fn item(item: &ListItem) -> Markup {
-    html! { (spans(&item.text)) (details(item)) }
-}
-
-/// What supports an item, in lines of its own.
-pub(crate) fn details(item: &ListItem) -> Markup {
-    html! { @for line in &item.details { br; span.dim { (spans(line)) } } }
-}
-
-pub(crate) fn spans(text: &Text) -> Markup {
+/// A link to an item, which can also be copied for discussions.
+fn address(anchor: &str, item: &ListItem) -> Markup {
     html! {
-        @for span in text {
-            @match span {
+        " " a.permalink href={ "#" (anchor) } title="a link to this" { "#" } " "
+        button type="button" data-copy=(markdown::item(item)) { "copy as Markdown" }
+    }
+}
+
+/// Between two labels, which a page sets apart without it.
+fn is_separator(text: &str) -> bool {
+    matches!(text, ", " | "; ")
+}
+
+fn inlines(text: &Text) -> Markup {
+    html! {
+        @for inline in text {
+            @match inline {
+                Inline::Plain(text) if is_separator(text) => " ",
                 Inline::Plain(text) => (text),
                 Inline::Strong(text) => b { (text) },
                 Inline::Code(text) => code { (text) },
+                Inline::Chip(label, of) => (chip(label, of.as_deref())),
+                Inline::Link(text, place) => a href={ "#" (place) } { (text) },
             }
         }
     }
 }
 
-/// Words, each with what it says.
-pub(crate) fn terms<'t>(terms: impl Iterator<Item = (&'t str, &'t str)>) -> Markup {
+/// A label; without a class it is a remark beside the others.
+pub(super) fn chip(label: &Chip, of: Option<&str>) -> Markup {
+    html! {
+        @if label.class.is_empty() { span.dim { (label.text) } }
+        @else { span class={ "chip " (label.class) } data-of=[of] { (label.text) } }
+    }
+}
+
+fn terms(terms: &[(String, String)]) -> Markup {
     html! { dl.legend { @for (name, what) in terms { div { dt { (name) } dd { (what) } } } } }
+}
+
+fn fold(fold: &Fold) -> Markup {
+    html! {
+        details.test[fold.anchor.is_some()] id=[&fold.anchor] open[fold.is_open] data-of=[&fold.of] {
+            summary { (inlines(&fold.title)) }
+            (within(&fold.blocks))
+        }
+    }
 }
 
 /// The table with its headings explained on hover.
 pub(crate) fn table(table: &Table) -> Markup {
-    with_more(table, None)
-}
-
-/// A last column that the page draws: its heading, the cell of a row, and the name of the picture
-/// as which the table can be saved.
-pub(crate) struct More<'m> {
-    pub(crate) heading: &'m str,
-    pub(crate) cell: &'m dyn Fn(&str) -> Markup,
-    pub(crate) name: &'m str,
-}
-
-pub(crate) fn with_more(table: &Table, more: Option<&More<'_>>) -> Markup {
     html! {
-        div.scroll tabindex="0" data-save=[more.map(|more| more.name)] {
+        div.scroll tabindex="0" data-save=[&table.saved_as] {
             table {
                 thead {
                     tr {
                         th scope="col" { (table.corner) }
                         @for heading in &table.headings { (head(heading)) }
-                        @if let Some(more) = more { th scope="col" { (more.heading) } }
                     }
                 }
                 @for (title, rows) in table.groups() {
@@ -92,7 +131,7 @@ pub(crate) fn with_more(table: &Table, more: Option<&More<'_>>) -> Markup {
                         @if !title.is_empty() {
                             tr.group { th scope="rowgroup" colspan="99" { (title) } }
                         }
-                        @for row in rows { (self::row(table, row, more)) }
+                        @for row in rows { (self::row(table, row)) }
                     }
                 }
             }
@@ -100,7 +139,7 @@ pub(crate) fn with_more(table: &Table, more: Option<&More<'_>>) -> Markup {
     }
 }
 
-fn row(table: &Table, row: &Row, more: Option<&More<'_>>) -> Markup {
+fn row(table: &Table, row: &Row) -> Markup {
     let is_of_contenders = OF_CONTENDERS.contains(&table.corner.as_str());
     html! {
         tr data-of=[row.of.as_ref().or(is_of_contenders.then_some(&row.name))] {
@@ -111,7 +150,6 @@ fn row(table: &Table, row: &Row, more: Option<&More<'_>>) -> Markup {
                 }
             }
             @for (cell, heading) in row.cells.iter().zip(&table.headings) { (self::cell(cell, heading)) }
-            @if let Some(more) = more { ((more.cell)(&row.name)) }
         }
     }
 }
@@ -122,6 +160,9 @@ fn head(heading: &Heading) -> Markup {
         th.words[heading.content == Content::Words] scope="col" data-of=[&heading.of] {
             @if heading.legend.is_empty() { (heading.name) }
             @else { abbr title=(heading.legend) { (heading.name) } }
+            @if let Some(scale) = &heading.scale {
+                " " span.axis { @for place in scale { span { (place) } } }
+            }
         }
     }
 }
@@ -132,21 +173,28 @@ fn cell(cell: &Cell, heading: &Heading) -> Markup {
         Tone::Shade(shade) if shade > 0 => Some(format!("--shade:{shade}")),
         _ => None,
     };
+    let label = cell.label.as_ref();
+    let label = label.and_then(|label| Some((label, cell.text.split_once(&label.text)?)));
     html! {
-        td class=[class(cell.tone, heading.content)] style=[style] data-of=[&heading.of] {
-            (cell.text)
+        td class=[class(cell, heading.content)] style=[style] data-of=[&heading.of] title=[&cell.hover] {
+            @match label {
+                Some((label, (before, after))) => {
+                    (before) (chip(label, None)) @if !after.is_empty() { span.dim { (after) } }
+                }
+                None => (cell.text),
+            }
             @if !cell.tone.mark().is_empty() { span.mark { (cell.tone.mark()) } }
+            @if let Some(picture) = &cell.picture { (figures::picture(picture)) }
         }
     }
 }
 
-fn class(tone: Tone, content: Content) -> Option<&'static str> {
-    match tone {
-        Tone::Plain if content == Content::Words => Some("words"),
+fn class(cell: &Cell, content: Content) -> Option<&'static str> {
+    match cell.tone {
+        _ if content == Content::Words => Some("words"),
         Tone::Plain | Tone::Improvement | Tone::Regression => None,
         Tone::Good => Some("good"),
-        Tone::Bad => Some("bad"),
-        Tone::Missed => Some("bad"),
+        Tone::Bad | Tone::Missed => Some("bad"),
         Tone::Ignored => Some("ignored"),
         Tone::Faster => Some("faster"),
         Tone::Slower => Some("slower"),

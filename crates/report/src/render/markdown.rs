@@ -7,18 +7,21 @@ use crate::document::{
 /// The document, ending in a line feed.
 pub(crate) fn render(document: &Document) -> String {
     let mut lines = vec![format!("## {}", escape(&document.title))];
-    for block in &document.blocks {
-        lines.push(String::new());
-        lines.extend(drawn(block));
-    }
+    lines.extend(below(&document.blocks));
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// Blocks, each below an empty line.
+fn below(blocks: &[Block]) -> Vec<String> {
+    let shown = blocks.iter().filter(|block| !matches!(block, Block::Figure(_)));
+    shown.flat_map(|block| [vec![String::new()], drawn(block)].concat()).collect()
 }
 
 fn drawn(block: &Block) -> Vec<String> {
     match block {
         Block::Heading(text) => vec![format!("**{}**", escape(text))],
-        Block::Text(text) => vec![spans(text)],
+        Block::Text(text) => vec![inlines(text)],
         Block::Table(table) => self::table(table),
         Block::List(list) => self::list(list),
         Block::Terms(terms) => {
@@ -27,19 +30,19 @@ fn drawn(block: &Block) -> Vec<String> {
             };
             terms.iter().map(line).collect()
         }
-        Block::Fold(title, blocks) => {
-            let title = format!("**{}**", escape(title));
-            let blocks = blocks.iter().map(drawn);
-            let blocks = blocks.flat_map(|lines| [vec![String::new()], lines].concat());
-            [title].into_iter().chain(blocks).collect()
+        Block::Fold(fold) => {
+            [vec![format!("**{}**", inlines(&fold.title))], below(&fold.blocks)].concat()
         }
+        Block::Of(_, blocks) => below(blocks).split_off(1),
+        Block::Beside(parts) => parts.iter().flat_map(|part| below(part)).skip(1).collect(),
+        Block::Figure(_) => Vec::new(),
     }
 }
 
 /// What supports an item follows it in its line: lines are few.
 pub(crate) fn item(item: &ListItem) -> String {
     let all = [&item.text].into_iter().chain(&item.details);
-    all.map(|text| spans(text)).collect::<Vec<_>>().join(" ")
+    all.map(|text| inlines(text)).collect::<Vec<_>>().join(" ")
 }
 
 fn list(list: &List) -> Vec<String> {
@@ -53,15 +56,16 @@ fn list(list: &List) -> Vec<String> {
     }
 }
 
-fn spans(text: &[Inline]) -> String {
-    let span = |span: &Inline| match span {
-        Inline::Plain(text) => escape(text),
+fn inlines(text: &[Inline]) -> String {
+    let inline = |inline: &Inline| match inline {
+        Inline::Plain(text) | Inline::Link(text, _) => escape(text),
+        Inline::Chip(chip, _) => escape(&chip.text),
         Inline::Strong(text) => format!("**{}**", escape(text)),
         // A backtick in it would end it (CommonMark, Code spans).
         Inline::Code(text) if text.contains('`') => format!("`` {text} ``"),
         Inline::Code(text) => format!("`{text}`"),
     };
-    text.iter().map(span).collect()
+    text.iter().map(inline).collect()
 }
 
 fn table(table: &Table) -> Vec<String> {

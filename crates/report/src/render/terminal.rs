@@ -29,9 +29,15 @@ impl Terminal {
 
 /// The document, ending in a line feed.
 pub(crate) fn render(document: &Document, terminal: Terminal) -> String {
-    let mut text = wrapped(&[document.title.as_str().into()], terminal.prose(), 0);
+    let title = wrapped(&[document.title.as_str().into()], terminal.prose(), 0);
+    title + &below(&document.blocks, terminal)
+}
+
+/// Blocks below each other, with an empty line between them, but not below a heading.
+fn below(blocks: &[Block], terminal: Terminal) -> String {
+    let mut text = String::new();
     let mut is_heading = true;
-    for block in &document.blocks {
+    for block in blocks.iter().filter(|block| !matches!(block, Block::Figure(_))) {
         if !is_heading {
             text.push('\n');
         }
@@ -49,10 +55,10 @@ fn drawn(block: &Block, terminal: Terminal) -> String {
         Block::Table(table) => self::table(table, terminal),
         Block::List(list) => self::list(list, prose),
         Block::Terms(terms) => self::terms(terms, prose),
-        Block::Fold(title, blocks) => {
-            let blocks = blocks.iter().map(|block| drawn(block, terminal));
-            format!("{title}\n{}", blocks.collect::<Vec<_>>().join("\n"))
-        }
+        Block::Fold(fold) => wrapped(&fold.title, prose, 0) + &below(&fold.blocks, terminal),
+        Block::Of(_, blocks) => below(blocks, terminal),
+        Block::Beside(parts) => parts.iter().map(|part| below(part, terminal)).collect(),
+        Block::Figure(_) => String::new(),
     }
 }
 
@@ -112,9 +118,9 @@ fn wrapped(text: &[Inline], room: usize, indent: usize) -> String {
 fn words(text: &[Inline]) -> Vec<(bool, &str, bool)> {
     let mut words = Vec::new();
     let mut is_apart = true;
-    for span in text {
-        let text = span.text();
-        if matches!(span, Inline::Code(_)) {
+    for inline in text {
+        let text = inline.text();
+        if matches!(inline, Inline::Code(_)) {
             words.push((is_apart, text, true));
             is_apart = false;
             continue;
@@ -140,6 +146,7 @@ pub(crate) fn table(table: &Table, terminal: Terminal) -> String {
         note(format!("No room for: {}.", left_out.join(", ")));
     }
     if is_short && !table.short_note.is_empty() {
+        note(String::new());
         note(table.short_note.clone());
     }
     text

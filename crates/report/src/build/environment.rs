@@ -1,56 +1,45 @@
 //! The contenders, their settings and the machine.
 
-use maud::{Markup, html};
 use rqps_plan::Flags;
 use rqps_store::{ContenderRecord, Manifest, Run};
 
-use crate::document::{Cell, Heading, Row, Table};
+use crate::document::{Block, Cell, Heading, Inline, Row, Table};
 use crate::model::{Model, differences, origins};
-use crate::render::html::table;
 
-pub(super) fn sections(model: &Model) -> Markup {
+/// The section of a page.
+pub(crate) fn blocks(model: &Model) -> Vec<Block> {
+    let run = model.run;
+    let mut blocks = vec![Block::heading("Contenders"), Block::Table(contenders(&run.contenders))];
     let differences = differences(model);
-    html! {
-        section #environment {
-            h2 { "Environment" }
-            h3 { "Contenders" }
-            (table(&contenders(&model.run.contenders)))
-            @if !differences.is_empty() {
-                h3 { "Settings in force that differ" }
-                @for difference in &differences { (table(difference)) }
-            }
-            h3 { "Machine" }
-            (table(&machine(model.run)))
-            (reproduce(model.run))
-        }
+    if !differences.is_empty() {
+        blocks.push(Block::heading("Settings in force that differ"));
+        blocks.extend(differences.into_iter().map(Block::Table));
     }
+    blocks.extend([Block::heading("Machine"), Block::Table(machine(run))]);
+    blocks.extend(reproduce(run));
+    blocks
 }
 
 /// The command that repeats the run.
-fn reproduce(run: &Run) -> Markup {
+fn reproduce(run: &Run) -> Vec<Block> {
     let again = "rqps run plan.toml --out again".to_string();
     let commands: Vec<String> = match run.parts.as_slice() {
         [] => vec![again],
         parts => parts.iter().map(|part| typed(&part.manifest.command)).collect(),
     };
-    html! {
-        h3 #reproduce { "Reproduce" }
-        @for command in &commands {
-            p.command {
-                code { (command) } " "
-                button type="button" data-copy=(command) { "copy" }
-            }
-        }
-        p.note {
-            @if run.parts.is_empty() {
-                "plan.toml is in the run directory and in the data below. It contains the seed, so \
-                 order and work are the same. The original command is "
-                code { (typed(&run.manifest.command)) } "."
-            } @else {
-                "The commands of the merged runs."
-            }
-        }
-    }
+    let commands = commands.into_iter().map(|command| Block::Text(vec![Inline::Code(command)]));
+    let note = match run.parts.is_empty() {
+        true => vec![
+            "plan.toml is in the run directory and in the data below. It contains the seed, so \
+             order and work are the same. The original command is "
+                .into(),
+            Inline::Code(typed(&run.manifest.command)),
+            ".".into(),
+        ],
+        false => vec!["The commands of the merged runs.".into()],
+    };
+    let heading = [Block::heading("Reproduce")];
+    heading.into_iter().chain(commands).chain([Block::Text(note)]).collect()
 }
 
 /// A command as typed in a shell.
