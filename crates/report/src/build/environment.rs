@@ -9,7 +9,10 @@ use crate::model::{Model, differences, origins};
 /// The section of a page.
 pub(crate) fn blocks(model: &Model) -> Vec<Block> {
     let run = model.run;
-    let mut blocks = vec![Block::heading("Contenders"), Block::Table(contenders(&run.contenders))];
+    let mut blocks = vec![
+        Block::heading("Contenders"),
+        Block::Table(contenders(&run.contenders).transposed("name")),
+    ];
     let differences = differences(model);
     if !differences.is_empty() {
         blocks.push(Block::heading("Settings in force that differ"));

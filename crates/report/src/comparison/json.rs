@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rqps_analysis::comparison::{
-    Observed, Quantity, background, idle, level, per_statement, refusal,
+    self, Observed, Quantity, background, idle, level, per_statement, refusal,
 };
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::profile_json::{self, Profile};
-use super::{Judged, Verdicts, label, steadiness};
+use super::{Judged, Verdicts, label};
 use crate::document::plain;
 
 #[derive(Serialize)]
@@ -279,7 +279,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
     }
 }
 
-fn unsteady(of: &steadiness::Unsteady) -> Unsteady {
+fn unsteady(of: &comparison::Unsteady) -> Unsteady {
     let (contender, runs) = (of.contender.clone(), of.runs);
     Unsteady { contender, unsteady: of.count(), runs, ways: of.ways.iter().copied().collect() }
 }

@@ -13,7 +13,6 @@ mod profile;
 mod profile_json;
 mod remarks;
 mod singly;
-mod steadiness;
 mod together;
 mod verdict_row;
 

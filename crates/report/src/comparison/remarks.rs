@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_analysis::comparison::{Drift, Observed, other_percent, refusal};
+use rqps_analysis::comparison::{Drift, Observed, Unsteady, other_percent, refusal};
 use rqps_plan::StoredBaseline;
 use rqps_stats::digits::Digits;
 use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
@@ -197,6 +197,17 @@ impl Verdicts<'_> {
         )
     }
 
+    /// The remark on unsteady runs; none if all runs were steady, or too short to decide this.
+    fn steadiness(&self) -> Option<String> {
+        let of = |test: &Observed<'_>| {
+            let words: Vec<String> = self.unsteady(test).iter().map(unsteady).collect();
+            (!words.is_empty()).then(|| format!("{}: {}", test.name, words.join(", ")))
+        };
+        let tests: Vec<String> = self.tests.iter().filter_map(of).collect();
+        (!tests.is_empty())
+            .then(|| format!("Not at one level from start to end: {}.", tests.join("; ")))
+    }
+
     /// The MDE of this machine, if most tests are inconclusive.
     fn too_noisy(&self, judged: &Judged) -> Option<String> {
         let open: Vec<(usize, &Verdict)> = judged
@@ -236,6 +247,12 @@ impl Verdicts<'_> {
         };
         self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()
     }
+}
+
+/// `new in 4 of 6 runs (3 slow-down, 1 trend)`
+fn unsteady(of: &Unsteady) -> String {
+    let ways: Vec<String> = of.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
+    format!("{} in {} of {} runs ({})", of.contender, of.count(), of.runs, ways.join(", "))
 }
 
 /// The range of the MDE over tests without a change.

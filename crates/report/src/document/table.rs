@@ -223,7 +223,11 @@ impl Table {
 
     /// Rows of contenders become columns, and columns rows; legends of headings are lost.
     pub(crate) fn transposed(&self, corner: &str) -> Table {
-        let headings = self.rows.iter().map(|row| Heading::new(&row.name, "").of(&row.name));
+        let content = self.headings.first().map(|heading| heading.content).unwrap_or_default();
+        let headings = self
+            .rows
+            .iter()
+            .map(|row| Heading { content, ..Heading::new(&row.name, "").of(&row.name) });
         let rows = self.headings.iter().enumerate().map(|(column, heading)| {
             let cells = self.rows.iter().map(|row| row.cells[column].clone());
             Row::new(&heading.name, cells.collect())
