@@ -86,19 +86,21 @@ fn open_to_all(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// The command prefix for locks of a test's own, where this machine allows that.
-const OWN_LOCKS: [&str; 5] =
-    ["unshare", "--mount", "bash", "-c", r#"mount -t tmpfs locks /run/lock && exec "$0" "$@""#];
+/// What to mount for locks of a test's own, where this machine allows that.
+const OWN_LOCKS: &str = "-t tmpfs locks /run/lock";
 
-fn has_own_locks() -> bool {
-    let [program, arguments @ ..] = OWN_LOCKS;
-    Command::new(program).args(arguments).arg("true").output().is_ok_and(|it| it.status.success())
+/// A command that starts the program of its arguments with a mount that only that program sees.
+fn with_mount(mount: &str) -> Command {
+    let mut command = Command::new("unshare");
+    let script = format!(r#"mount {mount} && exec "$0" "$@""#);
+    command.args(["--mount", "bash", "-c", &script]);
+    command
 }
 
 /// rqps with a home and a working directory that nothing else uses; only the builds are shared.
 pub(crate) struct Rqps {
     root: TempDir,
-    has_own_locks: bool,
+    mount: Option<String>,
     _turn: Turn,
 }
 
@@ -115,14 +117,30 @@ impl Rqps {
     /// For comparisons whose times do not matter. A lock allows one measurement on a machine at a
     /// time, but half of the time one of two CPUs waits for the other.
     pub(crate) fn with_own_locks() -> Rqps {
-        let can = has_own_locks();
+        let tried = with_mount(OWN_LOCKS).arg("true").output();
+        let can = tried.is_ok_and(|it| it.status.success());
         let mut rqps = if can { Rqps::new() } else { Rqps::alone() };
-        rqps.has_own_locks = can;
+        rqps.mount = can.then(|| OWN_LOCKS.to_string());
+        rqps
+    }
+
+    /// Alone on a machine on which programs can allocate this many KiB, whatever other programs
+    /// use. Only root can do that.
+    pub(crate) fn with_memory(kib: u64) -> Rqps {
+        let mut rqps = Rqps::alone();
+        let memory = fs::read_to_string("/proc/meminfo").unwrap();
+        let lines = memory.lines().map(|line| match line.split_once(':') {
+            Some((name @ "MemAvailable", _)) => format!("{name}: {kib} kB\n"),
+            _ => format!("{line}\n"),
+        });
+        let file = rqps.path("meminfo");
+        fs::write(&file, lines.collect::<String>()).unwrap();
+        rqps.mount = Some(format!("--bind {} /proc/meminfo", file.display()));
         rqps
     }
 
     fn with(turn: Turn) -> Rqps {
-        let rqps = Rqps { root: directory(), has_own_locks: false, _turn: turn };
+        let rqps = Rqps { root: directory(), mount: None, _turn: turn };
         fs::create_dir(rqps.home()).unwrap();
         open_to_all(&rqps.home());
         rqps.share_builds(&rqps.home());
@@ -185,10 +203,12 @@ impl Rqps {
 
     /// Any program, run like rqps.
     pub(crate) fn program(&self, program: &str) -> Command {
-        let before: &[&str] = if self.has_own_locks { &OWN_LOCKS } else { &[] };
-        let words = [before, &[program]].concat();
-        let mut command = Command::new(words[0]);
-        command.args(&words[1..]).env("RQPS_HOME", self.home()).current_dir(self.work());
+        let mut command = match &self.mount {
+            Some(mount) => with_mount(mount),
+            None => Command::new(program),
+        };
+        command.args(self.mount.is_some().then_some(program));
+        command.env("RQPS_HOME", self.home()).current_dir(self.work());
         command
     }
 

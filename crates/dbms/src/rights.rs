@@ -63,6 +63,8 @@ pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), Dbms
 
 /// With more MiB free than these, the disk is not full: single writes are smaller.
 const FULL_MB: u64 = 256;
+/// With a limit of at least so many open files, no server lacks them at its start.
+const MANY_FILES: u64 = 1024;
 
 /// The limit or disk of the machine that the words of an error or a log point to, and what to do.
 /// `data` is on the disk that servers fill.
@@ -71,6 +73,8 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
         let limit = getrlimit(resource).current;
         limit.map_or("unlimited".to_string(), |limit| limit.to_string())
     };
+    let has_few_files =
+        || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < MANY_FILES);
     let says = |any: &[&str]| any.iter().any(|words| said.contains(words));
     let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
     let free = statvfs(on).map_or(0, |of| (of.f_bavail * of.f_frsize) >> 20);
@@ -90,7 +94,11 @@ pub fn shortage(said: &str, data: &Path) -> Option<String> {
              the limit"
         ));
     }
-    if says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"]) {
+    // InnoDB says this of a file that it cannot open for whatever reason.
+    let or_files = says(&["can't be opened in read-write mode"]) && has_few_files();
+    if or_files
+        || says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"])
+    {
         let most = limit(Resource::Nofile);
         return Some(format!("too many open files: 'ulimit -n' is {most}. Raise the limit"));
     }
