@@ -77,8 +77,7 @@ fn reports_are_made_again(rqps: &Rqps, tables: &str) {
 
     let format = |format: &str| rqps.run(&format!("report {out} --format {format}")).ok().stdout;
     let post = format("text");
-    let more = post.strip_prefix(tables).expect("it begins with what was printed");
-    assert!(more.contains("\nTables and indexes, MiB\n") && more.contains("p99.9"), "{more}");
+    assert!(post.contains("\nTables and indexes, MiB\n") && post.contains("p99.9"), "{post}");
     for (name, text) in ["json", "markdown", "csv", "seconds-csv", "html"].iter().zip(&before) {
         assert!(format(name) == *text, "--format {name} is not what the file holds");
     }

@@ -12,7 +12,6 @@ mod history;
 mod lanes;
 mod machine;
 mod matrix;
-mod measured;
 mod measures;
 mod merged;
 mod metrics;
@@ -48,7 +47,6 @@ pub(crate) use matrix::{
     Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
     throughput,
 };
-pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
 };
@@ -57,10 +55,11 @@ pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::{Prose, loaded, method};
+pub(crate) use rqps_analysis::measured::{Measured, Totals};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::all_sizes;
-pub(crate) use steadiness::Steadiness;
+pub(crate) use steadiness::{class as class_of_steadiness, remarks as remarks_on_steadiness};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
     short_seconds, sla,
