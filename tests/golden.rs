@@ -11,7 +11,7 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use liblzma::read::XzDecoder;
-use rqps_report::{ESTIMATOR, Report};
+use rqps_report::{ESTIMATOR, Report, Terminal, post, text};
 use rqps_store::{Run, merge};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -57,6 +57,12 @@ fn stored(name: &str) -> Run {
     let archive = File::open(&archive).unwrap_or_else(|error| panic!("{name}: {error}"));
     tar::Archive::new(XzDecoder::new(archive)).unpack(unpacked.path()).unwrap();
     Run::open(&unpacked.path().join(name)).unwrap()
+}
+
+/// One run of several, or the only one.
+fn joined(parts: &[&str]) -> Run {
+    let mut runs: Vec<_> = parts.iter().map(|part| (part.to_string(), stored(part))).collect();
+    if runs.len() == 1 { runs.remove(0).1 } else { merge(runs, false).unwrap() }
 }
 
 /// What a JSON value is called among those that stand beside it.
@@ -128,9 +134,7 @@ fn stored_runs_give_the_numbers_that_they_gave_before() {
     assert_eq!(ESTIMATOR, 3, "other numbers get another estimator, and this test another figure");
     let mut changed = Vec::new();
     for (name, parts) in RUNS {
-        let mut runs: Vec<_> = parts.iter().map(|part| (part.to_string(), stored(part))).collect();
-        let run = if runs.len() == 1 { runs.remove(0).1 } else { merge(runs, false).unwrap() };
-        let numbers = numbers(&run);
+        let numbers = numbers(&joined(parts));
         let file = folder().join(name).with_extension("txt");
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             fs::write(&file, &numbers).unwrap();
@@ -143,6 +147,26 @@ fn stored_runs_give_the_numbers_that_they_gave_before() {
     }
     let shown: Vec<&String> = changed.iter().take(40).collect();
     assert!(changed.is_empty(), "{} lines differ: {shown:#?}", changed.len());
+}
+
+#[test]
+fn a_text_is_as_wide_as_its_terminal() {
+    // A command is longer: it is copied whole.
+    let is_command = |line: &str| {
+        ["rqps ", "perf "].iter().any(|program| line.trim_start().starts_with(program))
+    };
+    for (name, parts) in RUNS {
+        let run = joined(parts);
+        let report = Report::new(&run);
+        for width in (40..=200).step_by(8) {
+            let terminal = Terminal { width, ..Terminal::PLAIN };
+            for text in [text(&report, terminal), post(&report, terminal)] {
+                let mut lines = text.lines().filter(|line| !is_command(line));
+                let wide = lines.find(|line| line.chars().count() > width);
+                assert_eq!(wide, None, "{name} in {width} columns");
+            }
+        }
+    }
 }
 
 #[test]

@@ -9,7 +9,8 @@ use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use rqps_report::{Colour, File, Report};
+use console::Term;
+use rqps_report::{Colour, File, Report, Terminal};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
 
@@ -66,6 +67,9 @@ enum Format {
 const MARK: &[u8] = b"\"rqps-";
 const MARK_WITHIN: u64 = 100;
 
+/// Tables are readable from this width on, in columns.
+const NARROWEST: usize = 40;
+
 /// The output of a format.
 enum Made {
     Text(String),
@@ -101,7 +105,7 @@ impl Format {
 
     fn make(self, report: &Report<'_>) -> anyhow::Result<Made> {
         Ok(Made::Text(match self {
-            Format::Text => rqps_report::post(report, colour()),
+            Format::Text => rqps_report::post(report, terminal()),
             Format::Markdown => rqps_report::summary_markdown(report),
             Format::Json => rqps_report::result_json(report),
             Format::Csv => rqps_report::csv(report),
@@ -259,7 +263,7 @@ fn write_all(out: &Path, report: &Report<'_>) -> anyhow::Result<Vec<PathBuf>> {
 /// Writes all reports of a run, and makes the text for stdout in parallel.
 fn write_and_tell(out: &Path, report: &Report<'_>) -> anyhow::Result<(Vec<PathBuf>, String)> {
     thread::scope(|scope| {
-        let text = scope.spawn(|| rqps_report::text(report, colour()));
+        let text = scope.spawn(|| rqps_report::text(report, terminal()));
         let files = write_all(out, report)?;
         Ok((files, text.join().unwrap_or_else(|panic| resume_unwind(panic))))
     })
@@ -314,12 +318,16 @@ fn told(path: &Path) {
 pub(super) fn print_result(report: &Report<'_>, json: bool) -> anyhow::Result<()> {
     match json {
         true => output::print_json(&rqps_report::result_json(report)),
-        false => output::print_styled(&rqps_report::text(report, colour())),
+        false => output::print_styled(&rqps_report::text(report, terminal())),
     }
 }
 
-/// Colour is for a person at a terminal who has not declined it (no-color.org).
-fn colour() -> Colour {
+/// Where stdout is shown. Colour is for a person at a terminal who has not declined it
+/// (no-color.org).
+fn terminal() -> Terminal {
+    let size = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal());
+    let Some((_, columns)) = size else { return Terminal::PLAIN };
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if std::io::stdout().is_terminal() && !declined { Colour::Always } else { Colour::Never }
+    let colour = if declined { Colour::Never } else { Colour::Always };
+    Terminal { width: usize::from(columns).max(NARROWEST), colour }
 }

@@ -12,7 +12,7 @@ fn tests_are_told_as_published_and_their_growth_beside() {
     let ended = rqps.run(&format!("scaleup {plan} --clients 1,2 --out {}", out.display())).ok();
     for text in [
         "Scale-up from 1 to 2 clients",
-        "Relative to: a\ncol-1 : b",
+        "- Relative to: a\n- col-1 : b",
         "Range queries without aggregation",
     ] {
         assert!(ended.stdout.contains(text), "{text}: {}", ended.stdout);

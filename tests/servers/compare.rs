@@ -237,7 +237,7 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
     assert_eq!(told[0]["test"], "qr100");
     let summary = std::fs::read_to_string(rqps.out().join("summary.md")).unwrap();
     for text in [&ended.stdout, &summary] {
-        assert!(text.contains("Discarded measurements"), "{text}");
+        assert!(text.contains("discarded: "), "{text}");
     }
 }
 

@@ -55,7 +55,7 @@ fn ten_steps_tables_and_every_file() {
         let size = fs::metadata(rqps.out().join(file)).map_or(0, |file| file.len());
         assert!(size > 0, "{file}");
     }
-    for text in ten.split(' ').chain(["cpupq", "target"]) {
+    for text in ten.split(' ').chain(["target"]) {
         assert!(ended.stdout.contains(text), "{text}:\n{}", ended.stdout);
     }
     let report = rqps.out().join("report.html").display().to_string();
@@ -77,8 +77,7 @@ fn reports_are_made_again(rqps: &Rqps, tables: &str) {
 
     let format = |format: &str| rqps.run(&format!("report {out} --format {format}")).ok().stdout;
     let post = format("text");
-    let more = post.strip_prefix(tables).expect("it begins with what was printed");
-    assert!(more.contains("\nTables and indexes, MiB\n") && more.contains("p99.9"), "{more}");
+    assert!(post.contains("\nTables and indexes, MiB\n") && post.contains("p99.9"), "{post}");
     for (name, text) in ["json", "markdown", "csv", "seconds-csv", "html"].iter().zip(&before) {
         assert!(format(name) == *text, "--format {name} is not what the file holds");
     }
@@ -272,7 +271,8 @@ fn pacing_decides_when_writes_start() {
         let arguments = "--rows 2K --rates 2000 --query-secs 2 --seed 3";
         let only = "--only l.i0,l.x,l.i1,l.i2,qp2000";
         let ended = rqps.ibench(&format!("sqlite --pacing {pacing} {arguments} {only}")).ok();
-        assert!(ended.stdout.contains(&format!("pacing    {pacing}")), "{}", ended.stdout);
+        let words: Vec<&str> = ended.stdout.split_whitespace().collect();
+        assert!(words.join(" ").contains(&format!("Pacing {pacing}.")), "{}", ended.stdout);
         let result = RunResult::of(&rqps.out());
         let step = result.step("qp2000");
         assert_eq!(step["work"]["insert"]["rows"], 4_000, "{pacing}");

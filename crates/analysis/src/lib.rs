@@ -4,4 +4,6 @@
 
 pub mod comparison;
 pub mod diagnosis;
+pub mod measured;
 pub mod seconds;
+pub mod steadiness;

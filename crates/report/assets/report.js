@@ -7,7 +7,7 @@ async function drawVisible() {
   const visible = selector => [...document.querySelectorAll(selector + ":not([data-drawn])")]
     .filter(place => !place.closest("details:not([open])"));
   const [figures, rounds, curves, histories, tables] =
-    ["figure.chart", "figure.rounds", "figure.curves", ".histories", "details[data-engine] > div"].map(visible);
+    ["figure.chart", "figure.rounds", "figure.curves", ".histories", "[data-engine]"].map(visible);
   for (const place of [...figures, ...rounds, ...curves, ...histories, ...tables]) {
     place.dataset.drawn = "";
     if (!hasData) place.textContent = "This part needs a browser from 2023 or later.";
@@ -22,7 +22,7 @@ async function drawVisible() {
     if (found) drawCurves(figure, found);
   }
   // The report wrote these tables, with every name escaped.
-  for (const place of tables) place.innerHTML = (await parsed("engine"))[place.parentElement.dataset.engine];
+  for (const place of tables) place.innerHTML = (await parsed("engine"))[place.dataset.engine];
   if (tables.length > 0) hideParts();
 }
 
@@ -182,7 +182,7 @@ function clearBar() {
 function unfoldForPrint() {
   const unfolded = [];
   addEventListener("beforeprint", () => {
-    unfolded.push(...document.querySelectorAll("details:not([open], [data-engine], .flames)"));
+    unfolded.push(...document.querySelectorAll("details:not([open], :has(> [data-engine]), .flames)"));
     for (const folded of unfolded) folded.open = true;
     drawVisible();
   });

@@ -9,8 +9,10 @@ mod suite;
 use std::path::Path;
 use std::{env, fs, io};
 
-use rqps_report::{Colour, File, Report};
+use rqps_report::{Colour, File, Report, Terminal};
 use rqps_store::{Run, Status};
+
+const PLAIN: Terminal = Terminal::PLAIN;
 
 fn main() -> io::Result<()> {
     let mut arguments = env::args().skip(1);
@@ -50,7 +52,7 @@ fn made_up() -> [(&'static str, Run); 15] {
         ("comparison", suite::comparison()),
         ("judged", suite::judged()),
         ("released", suite::released()),
-        ("crowd", suite::crowd(&fifty, 8, 6, 40)),
+        ("crowd", suite::crowd(&fifty[..12], 8, 6, 40)),
         ("profiled", suite::profiled()),
         ("trouble", trouble),
         ("silent", silent),
@@ -67,9 +69,8 @@ fn write(directory: &Path, name: &str, run: &Run) -> io::Result<()> {
     fs::create_dir_all(&directory)?;
     let report = &Report::new(run);
     let texts = [
-        ("report.txt", rqps_report::text(report, Colour::Never)),
-        ("report.ansi", rqps_report::text(report, Colour::Always)),
-        ("post.txt", rqps_report::post(report, Colour::Never)),
+        ("report.ansi", rqps_report::text(report, Terminal { colour: Colour::Always, ..PLAIN })),
+        ("post.txt", rqps_report::post(report, PLAIN)),
         ("summary.md", rqps_report::summary_markdown(report)),
         ("report.html", rqps_report::html(report)),
         ("result.json", rqps_report::result_json(report)),
@@ -83,6 +84,10 @@ fn write(directory: &Path, name: &str, run: &Run) -> io::Result<()> {
     ];
     for (name, text) in texts {
         fs::write(directory.join(name), text)?;
+    }
+    for width in [40, 80, 100, 120, 200] {
+        let text = rqps_report::text(report, Terminal { width, ..PLAIN });
+        fs::write(directory.join(format!("report-{width}.txt")), text)?;
     }
     for (name, text) in rqps_report::suite_files(report) {
         fs::write(directory.join(name), text)?;

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
 use rqps_analysis::comparison::percentile;
+use rqps_analysis::steadiness::Steadiness;
 use rqps_observe::{Kind, Metric};
 use rqps_plan::{Design, Plan};
 use rqps_stats::histogram::{NAMES, PERCENTILES};
@@ -21,7 +22,8 @@ use serde::{Serialize, Serializer};
 use crate::Report;
 use crate::comparison::{ComparisonJson, Verdicts};
 use crate::model::{
-    Measured, Model, Steadiness, StepModel, Suite, Totals, bucket_counts, lines_of_builds,
+    Measured, Model, StepModel, Suite, Totals, bucket_counts, class_of_steadiness, lines_of_builds,
+    remarks_on_steadiness,
 };
 
 /// The name of the schema; its version changes if a reader of the old one would break.
@@ -147,7 +149,7 @@ impl From<&Steadiness> for SteadinessJson {
     fn from(found: &Steadiness) -> Self {
         let steady = found.steady.as_ref();
         SteadinessJson {
-            class: found.class(),
+            class: class_of_steadiness(found),
             is_steady: steady.map(|steady| steady.is_steady),
             warm_up_seconds: steady.map(|steady| steady.cut),
             trend: steady.map(|steady| steady.trend.change),
@@ -156,7 +158,7 @@ impl From<&Steadiness> for SteadinessJson {
             longest_stall_seconds: found.stalls.longest,
             stall_period_seconds: found.stalls.period,
             independent_stretches: found.stretches,
-            remarks: found.remarks(),
+            remarks: remarks_on_steadiness(found),
         }
     }
 }

@@ -3,16 +3,19 @@
 //! All formats come from one [`Report`], which analyses the run, so a number is the same
 //! everywhere. Nothing here measures, reads a file or can fail.
 
+mod build;
 mod comparison;
 mod csv;
+mod document;
 mod export;
 mod html;
 mod index;
 mod json;
-mod markdown;
 mod model;
+mod render;
 mod report;
-mod text;
+
+use build::Extent;
 
 pub use crate::csv::{
     csv, has_metrics, metrics_csv, seconds_csv, suite_files, verdicts_csv, write_seconds_csv,
@@ -22,7 +25,21 @@ pub use export::{File, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};
-pub use markdown::summary_markdown;
+pub use render::{Colour, Terminal};
 pub use report::Report;
 pub use rqps_stats::verdict::ESTIMATOR;
-pub use text::{Colour, post, text};
+
+/// What a terminal shows after a run: the result, its causes and how certain it is.
+pub fn text(report: &Report<'_>, terminal: Terminal) -> String {
+    render::terminal::render(&build::document(report, Extent::Screen), terminal)
+}
+
+/// The whole result as text, with sizes, response times and the other tables of a post.
+pub fn post(report: &Report<'_>, terminal: Terminal) -> String {
+    render::terminal::render(&build::document(report, Extent::Post), terminal)
+}
+
+/// The result in Markdown for a pull request: at most sixty lines.
+pub fn summary_markdown(report: &Report<'_>) -> String {
+    render::markdown::render(&build::document(report, Extent::Comment))
+}

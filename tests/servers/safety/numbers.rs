@@ -6,7 +6,7 @@ use std::io::sink;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use rqps_report::{Colour, Report};
+use rqps_report::{Report, Terminal};
 use rqps_store::Run;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -19,7 +19,7 @@ fn reported(run: &Path) -> bool {
     let Ok(run) = Run::open(run) else { return false };
     let report = Report::new(&run);
     let texts: [fn(&Report<'_>) -> String; 8] = [
-        |report| rqps_report::post(report, Colour::Never),
+        |report| rqps_report::post(report, Terminal::PLAIN),
         rqps_report::summary_markdown,
         rqps_report::csv,
         rqps_report::html,

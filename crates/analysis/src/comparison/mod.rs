@@ -13,8 +13,10 @@ mod instructions;
 mod interim;
 mod observed;
 mod pair;
+mod pooled;
 mod profile;
 mod query_plans;
+mod steadiness;
 mod times;
 mod whole;
 
@@ -39,6 +41,7 @@ pub use observed::{
 pub use pair::{Pair, Suite, class_of_noise, kind};
 pub use profile::{Profiled, Side};
 pub use query_plans::plan_differences;
+pub use steadiness::Unsteady;
 pub use times::{Time, percentile};
 pub use whole::{done, rates, sampled, whole_seconds};
 

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use rqps_observe::{Metric, Reading};
 use rqps_stats::agreement::one_mean;
 use rqps_store::Part;
 
@@ -11,8 +10,6 @@ use crate::model::{not_comparable, same_machine};
 
 /// The level at which runs differ from each other.
 const ALPHA: f64 = 0.05;
-/// Metrics that are shown as a share of all CPUs.
-const OF_HOST: [Metric; 2] = [Metric::HostCpuBusy, Metric::HostCpuSteal];
 
 impl Verdicts<'_> {
     /// The rounds of each run, the difference between the runs, and the scope of the intervals.
@@ -79,16 +76,6 @@ impl Verdicts<'_> {
             own.filter_map(|pass| pair.ratio(pass)).collect()
         };
         self.run.parts.iter().map(of).collect()
-    }
-
-    /// A cost over all rounds. If machines have different numbers of CPUs, it has no shares of all
-    /// CPUs.
-    pub(super) fn of_one_machine(&self, cost: Reading) -> Reading {
-        let cpus: BTreeSet<u32> = self.run.parts.iter().map(|part| part.manifest.cpus).collect();
-        match cpus.len() {
-            0 | 1 => cost,
-            _ => cost.iter().filter(|(metric, _)| !OF_HOST.contains(metric)).collect(),
-        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use rqps_analysis::comparison::{
-    ChangeKind, Observed, Quantity, background, idle, level, per_statement, refusal,
+    self, ChangeKind, Observed, Quantity, background, idle, level, per_statement, refusal,
 };
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
@@ -14,9 +14,10 @@ use rqps_store::{RoundRecord, StatementRecord};
 use serde::Serialize;
 
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
-use super::instructions::{self, CountJson};
+use super::instructions_json::{self, CountJson};
 use super::profile_json::{self, Profile};
-use super::{Judged, Verdicts, label, steadiness};
+use super::{Judged, Verdicts, label};
+use crate::document::plain;
 
 #[derive(Serialize)]
 pub(crate) struct Comparison {
@@ -272,7 +273,7 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         is_baseline: judged.is_base,
         invalid: judged.invalid.clone(),
         built: verdicts.built(judged),
-        summary: verdicts.strip(judged),
+        summary: plain(&verdicts.strip(judged)),
         suite_shift: judged
             .suite
             .as_ref()
@@ -280,11 +281,11 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
         tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
         findings: judged.findings.iter().map(finding).collect(),
         profiles: judged.profiles.iter().map(profile_json::profile).collect(),
-        instructions: instructions::json(verdicts, judged),
+        instructions: instructions_json::json(verdicts, judged),
     }
 }
 
-fn unsteady(of: &steadiness::Unsteady) -> Unsteady {
+fn unsteady(of: &comparison::Unsteady) -> Unsteady {
     let (contender, runs) = (of.contender.clone(), of.runs);
     Unsteady { contender, unsteady: of.count(), runs, ways: of.ways.iter().copied().collect() }
 }

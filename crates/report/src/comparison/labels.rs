@@ -4,6 +4,7 @@ use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts};
+use crate::document::Chip;
 use crate::model::mark_of_builds;
 
 /// How a label is named.
@@ -69,6 +70,16 @@ pub(crate) fn label(label: &Label) -> &'static str {
 /// The label in the style sheet.
 pub(crate) fn class(label: &Label) -> &'static str {
     NAMES[place(label)].class
+}
+
+/// The label as a page shows it.
+pub(crate) fn chip(label: &Label) -> Chip {
+    Chip { class: class(label), text: word(label, 1).to_string() }
+}
+
+/// Whether the rate or a cost has changed.
+pub(crate) fn is_change(label: &Label) -> bool {
+    !matches!(label, Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. })
 }
 
 /// The label in a cell of a table for a post.

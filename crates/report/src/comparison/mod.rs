@@ -3,22 +3,17 @@
 mod curves;
 mod evidence_json;
 mod flame;
-mod instructions;
+mod instructions_json;
 mod joined;
 mod json;
 mod junit;
 mod labels;
-mod markdown;
 mod matrix;
-mod post;
 mod printed;
 mod profile;
 mod profile_json;
-mod profile_text;
 mod remarks;
 mod singly;
-mod steadiness;
-mod text;
 mod together;
 mod verdict_row;
 
@@ -36,13 +31,11 @@ pub(crate) use curves::Curves;
 pub(crate) use flame::flames;
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
-pub(crate) use labels::{SHORT_MISSED, class, counts, label, short, word};
-pub(crate) use markdown::lines as markdown;
+pub(crate) use labels::{SHORT_MISSED, chip, class, counts, is_change, label, short, word};
 pub(crate) use printed::{TAIL, TIMES_NOTE, change, ratio, reach, span, with_interval};
 pub(crate) use profile::{
     notes as profile_notes, numbers as profile_numbers, readable, told as profile_told,
 };
-pub(crate) use text::text;
 pub(crate) use together::{columns as posts_columns, metrics as metrics_together};
 pub(crate) use verdict_row::VerdictRow;
 

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use rqps_analysis::comparison::{Drift, Observed, other_percent, refusal};
+use rqps_analysis::comparison::{Drift, Observed, Unsteady, other_percent, refusal};
 use rqps_plan::StoredBaseline;
 use rqps_stats::digits::Digits;
 use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
@@ -12,7 +12,8 @@ use rqps_stats::{Estimate, Interval};
 use rqps_store::RoundRecord;
 
 use super::joined::spans;
-use super::{Judged, Verdicts, counts, with_interval, word};
+use super::{Judged, Verdicts, class, counts, with_interval, word};
+use crate::document::{Inline, Text};
 use crate::model::{loaded, method};
 
 /// A share of the noise above which more rounds help more than longer ones.
@@ -21,23 +22,24 @@ const MOSTLY: f64 = 0.5;
 impl Verdicts<'_> {
     /// `1 regression, 8 no change (MDE 0.3 to 0.9 %), 1 inconclusive; SLA missed in 1; suite shift
     /// …`
-    pub(crate) fn strip(&self, judged: &Judged<'_>) -> String {
-        let counted = counts(&judged.verdicts).into_iter().map(|(label, tests)| {
+    pub(crate) fn strip(&self, judged: &Judged<'_>) -> Text {
+        let mut strip = Text::new();
+        for (label, tests) in counts(&judged.verdicts) {
             let seen = match label {
                 Label::NoChange { .. } => seen(judged),
                 _ => String::new(),
             };
-            format!("{tests} {}{seen}", word(label, tests))
-        });
-        let mut strip = counted.collect::<Vec<_>>().join(", ");
-        if let missed @ 1.. = self.misses(&judged.contender) {
-            strip.push_str(&format!("; SLA missed in {missed}"));
+            let separator = (!strip.is_empty()).then(|| ", ".into());
+            let chip = Inline::chip(class(label), format!("{tests} {}{seen}", word(label, tests)));
+            strip.extend(separator.into_iter().chain([chip]));
         }
-        if let Some(built) = self.built(judged) {
-            strip.push_str(&format!("; {built}"));
-        }
-        if let Some(suite) = &judged.suite {
-            strip.push_str(&format!("; suite shift {}", with_interval(&suite.shift)));
+        let missed = Some(self.misses(&judged.contender)).filter(|missed| *missed > 0);
+        let missed = missed.map(|missed| format!("SLA missed in {missed}"));
+        let suite = judged.suite.as_ref();
+        let shift = suite.map(|suite| format!("suite shift {}", with_interval(&suite.shift)));
+        for (class, more) in [("unknown", missed), ("unknown", self.built(judged)), ("", shift)] {
+            strip
+                .extend(more.into_iter().flat_map(|more| ["; ".into(), Inline::chip(class, more)]));
         }
         strip
     }
@@ -195,6 +197,17 @@ impl Verdicts<'_> {
         )
     }
 
+    /// The remark on unsteady runs; none if all runs were steady, or too short to decide this.
+    fn steadiness(&self) -> Option<String> {
+        let of = |test: &Observed<'_>| {
+            let words: Vec<String> = self.unsteady(test).iter().map(unsteady).collect();
+            (!words.is_empty()).then(|| format!("{}: {}", test.name, words.join(", ")))
+        };
+        let tests: Vec<String> = self.tests.iter().filter_map(of).collect();
+        (!tests.is_empty())
+            .then(|| format!("Not at one level from start to end: {}.", tests.join("; ")))
+    }
+
     /// The MDE of this machine, if most tests are inconclusive.
     fn too_noisy(&self, judged: &Judged) -> Option<String> {
         let open: Vec<(usize, &Verdict)> = judged
@@ -234,6 +247,12 @@ impl Verdicts<'_> {
         };
         self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()
     }
+}
+
+/// `new in 4 of 6 runs (3 slow-down, 1 trend)`
+fn unsteady(of: &Unsteady) -> String {
+    let ways: Vec<String> = of.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
+    format!("{} in {} of {} runs ({})", of.contender, of.count(), of.runs, ways.join(", "))
 }
 
 /// The range of the MDE over tests without a change.

@@ -1,11 +1,9 @@
 //! Each whole run by itself, as a step, for formats that only have steps.
 
-use rqps_analysis::comparison::{Observed, clients_of};
+use rqps_analysis::comparison::Observed;
 use rqps_plan::Method;
-use rqps_store::{Measurement, RoundRecord};
 
 use super::Verdicts;
-use super::together::{measurement, step};
 use crate::model::Measured;
 
 impl Verdicts<'_> {
@@ -27,17 +25,5 @@ impl Verdicts<'_> {
             }
         }
         Ok(())
-    }
-
-    /// With all its seconds; the last one is usually shorter.
-    fn run_of(&self, test: &Observed<'_>, name: &str, pass: &RoundRecord) -> Option<RoundRecord> {
-        let arm = pass.arms.get(name)?;
-        let measured = Measurement {
-            clients: clients_of(self.plan, pass),
-            work: arm.work.clone(),
-            samples: arm.samples.clone(),
-            ..measurement(name, &[pass])?
-        };
-        Some(step(test, 0, test.counts(self.plan), pass, (name, measured)))
     }
 }

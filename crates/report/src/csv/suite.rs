@@ -4,8 +4,8 @@ use rqps_stats::normalised::{IOSTAT, VMSTAT};
 
 use super::Rows;
 use crate::Report;
+use crate::document::Row;
 use crate::model::{MEASURES, Suite, share, varies};
-use crate::text::published;
 
 /// The additional files of a run of the microbenchmarks, by name. `relative.csv` and `relative.txt`
 /// are the published tables (the latter with tabs and numbers first, as in the posts), `tests.csv`
@@ -114,4 +114,29 @@ fn scaleup(suite: &Suite) -> String {
 /// Empty if there is no value.
 fn number(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
+}
+
+/// The relative tables for a post or a spreadsheet: columns separated by tabs, no marks.
+fn published(suite: &Suite) -> String {
+    let mut lines = Vec::new();
+    for &clients in &suite.clients {
+        let Some(table) = suite.relative(clients) else { continue };
+        let mut columns = suite.columns_told();
+        if suite.is_scaleup() {
+            columns[0] += &suite.with_clients(clients);
+        }
+        lines.extend(columns);
+        let headings = table.headings.iter().map(|heading| heading.name.as_str());
+        let headings = headings.collect::<Vec<_>>().join("\t");
+        for (title, rows) in table.groups() {
+            lines.extend([String::new(), format!("{headings}\t{title}")]);
+            let line = |row: &Row| {
+                let cells = row.cells.iter().map(|cell| cell.text.as_str());
+                cells.chain([row.name.as_str()]).collect::<Vec<_>>().join("\t")
+            };
+            lines.extend(rows.iter().map(line));
+        }
+        lines.push(String::new());
+    }
+    lines.join("\n")
 }

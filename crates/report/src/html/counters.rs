@@ -1,4 +1,5 @@
-//! The DBMSs' own counters in a test of a comparison, folded: a table for each contender.
+//! The DBMSs' own counters in the tests of a comparison: a table for each contender, which the
+//! script puts into the page.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +7,9 @@ use maud::{Markup, html};
 use rqps_analysis::diagnosis::Change;
 
 use crate::comparison::{Judged, Verdicts};
+use crate::document::{Cell, Heading, Row, Table, Tone};
 use crate::model::number::significant;
-
-const NOTE: &str = "Counters of the DBMS with its own names and units, per operation of a client: a statement, a \
-     transaction or a batch of rows, warm-up included. The table has the counters behind causes, and those that \
-     differ significantly and by at least the margin. The interval of the ratio is over rounds and not adjusted. \
-     Grey changes are not significant, or smaller than the difference of the A/A control.";
-
-/// The tables themselves are in the compressed data, for the script.
-pub(super) fn folded(verdicts: &Verdicts<'_>, index: usize) -> Markup {
-    let mut judged = verdicts.judged.iter();
-    html! {
-        @if judged.any(|judged| !verdicts.counters(judged, index).is_empty()) {
-            details data-engine=(verdicts.tests[index].name) {
-                summary { "Counters of the DBMS" }
-                div {}
-                p.note { (NOTE) }
-            }
-        }
-    }
-}
+use crate::render::html as render;
 
 /// By test.
 pub(super) fn tables<'v>(verdicts: &'v Verdicts<'_>) -> BTreeMap<&'v str, String> {
@@ -39,29 +23,17 @@ pub(super) fn tables<'v>(verdicts: &'v Verdicts<'_>) -> BTreeMap<&'v str, String
 
 fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> Markup {
     let counters = verdicts.counters(judged, index);
+    let row = |(name, change): &(&str, &Change)| {
+        let [ratio, interval] = ratio(change);
+        let amounts = [change.base, change.contender].map(|value| Cell::plain(amount(value)));
+        Row::new(*name, amounts.into_iter().chain([ratio, interval]).collect())
+    };
+    let names = [verdicts.base.as_str(), &judged.contender, "ratio", "95 % interval"];
+    let headings = names.map(|name| Heading::new(name, "")).into();
+    let cells = Table::new(headings, counters.iter().map(row).collect()).named("counter");
     html! {
-        @if !counters.is_empty() {
-            div.scroll tabindex="0" data-of=(judged.contender) {
-                table {
-                    thead { tr {
-                        th scope="col" { "counter" }
-                        th scope="col" { (verdicts.base) }
-                        th scope="col" { (judged.contender) }
-                        th scope="col" { "ratio" }
-                        th scope="col" { "95 % interval" }
-                    } }
-                    tbody {
-                        @for (name, change) in &counters {
-                            tr {
-                                th scope="row" { (name) }
-                                td { (amount(change.base)) }
-                                td { (amount(change.contender)) }
-                                (ratio(change))
-                            }
-                        }
-                    }
-                }
-            }
+        @if !cells.is_empty() {
+            div data-of=(judged.contender) { (render::table(&cells)) }
         }
     }
 }
@@ -74,17 +46,16 @@ fn amount(value: f64) -> String {
     }
 }
 
-/// None if either value is zero.
-fn ratio(change: &Change) -> Markup {
+/// Unknown if either value is zero.
+fn ratio(change: &Change) -> [Cell; 2] {
     let known = change.log.ends().filter(|_| change.base > 0.0 && change.contender > 0.0);
     let number = |log: f64| significant(log.exp());
-    html! {
-        @match known {
-            None => { td.missing { "-" } td.missing { "-" } },
-            Some((low, high)) => {
-                td.unsure[!change.is_sure()] { (number(change.log.value)) }
-                td.unsure[!change.is_sure()] { (number(low)) " – " (number(high)) }
-            }
+    let tone = if change.is_sure() { Tone::Plain } else { Tone::Unsure };
+    match known {
+        None => [Cell::missing("-"), Cell::missing("-")],
+        Some((low, high)) => {
+            let span = format!("{} – {}", number(low), number(high));
+            [Cell::new(number(change.log.value), tone), Cell::new(span, tone)]
         }
     }
 }

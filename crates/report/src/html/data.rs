@@ -12,13 +12,13 @@ use maud::{Markup, html};
 use serde::Serialize;
 
 use super::counters;
-use super::table::table;
 use crate::comparison::Verdicts;
 use crate::csv::{csv, has_metrics, metrics_csv, suite_files, verdicts_csv};
 use crate::json::summary_json;
 use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
-use crate::text::post;
-use crate::{Colour, Report};
+use crate::render::Terminal;
+use crate::render::html::table;
+use crate::{Report, post};
 
 /// A file to save: the id of the script element, the name of the file, and its description.
 type File = (&'static str, &'static str, &'static str);
@@ -32,11 +32,7 @@ const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV"
 const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "all verdicts with intervals as CSV");
 const ROUNDS: File = ("rounds-csv", "rounds.csv", "all measures of all rounds as CSV");
 
-pub(super) fn section(
-    report: &Report<'_>,
-    matrix: Option<&Matrix>,
-    histories: &[History],
-) -> Markup {
+pub(super) fn body(report: &Report<'_>, matrix: Option<&Matrix>, histories: &[History]) -> Markup {
     let Report { run, model, verdicts } = report;
     let of_suite = suite_files(report);
     let mut tables: Vec<(File, String)> = Vec::new();
@@ -48,33 +44,30 @@ pub(super) fn section(
         tables.push((METRICS, metrics_csv(report)));
     }
     html! {
-        section #data {
-            h2 { "Data" }
-            ul.files {
-                @for (id, file, what) in FILES.iter().chain(tables.iter().map(|(file, _)| file)) {
-                    li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
-                }
-                @for (file, _) in &of_suite {
-                    li { button type="button" data-source=(file) data-file=(file) { (file) } }
-                }
+        ul.files {
+            @for (id, file, what) in FILES.iter().chain(tables.iter().map(|(file, _)| file)) {
+                li { button type="button" data-source=(id) data-file=(file) { (file) } " " (what) }
             }
-            p.note {
-                "The page would be too large with the series of seconds. They are in "
-                @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
+            @for (file, _) in &of_suite {
+                li { button type="button" data-source=(file) data-file=(file) { (file) } }
             }
-            (json("charts", &charts(model)))
-            (json("machine", &machine(model)))
-            (json("percentiles", &percentiles(model)))
-            (json("matrix", &matrix))
-            (json("histories", &histories))
-            (json("curves", &verdicts.as_ref().map(Verdicts::curves)))
-            (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
-            (embedded("plan", &run.plan.to_toml()))
-            (embedded("result", &summary_json(report)))
-            (embedded("text", &post(report, Colour::Never)))
-            @for ((id, _, _), content) in &tables { (embedded(id, content)) }
-            @for (file, content) in &of_suite { (embedded(file, content)) }
         }
+        p.note {
+            "The page would be too large with the series of seconds. They are in "
+            @if verdicts.is_none() { "result.json, seconds.csv and " } "results.sqlite."
+        }
+        (json("charts", &charts(model)))
+        (json("machine", &machine(model)))
+        (json("percentiles", &percentiles(model)))
+        (json("matrix", &matrix))
+        (json("histories", &histories))
+        (json("curves", &verdicts.as_ref().map(Verdicts::curves)))
+        (json("engine", &verdicts.as_ref().map_or_else(|| engine_tables(model), counters::tables)))
+        (embedded("plan", &run.plan.to_toml()))
+        (embedded("result", &summary_json(report)))
+        (embedded("text", &post(report, Terminal::PLAIN)))
+        @for ((id, _, _), content) in &tables { (embedded(id, content)) }
+        @for (file, content) in &of_suite { (embedded(file, content)) }
     }
 }
 
@@ -87,7 +80,7 @@ fn engine_tables<'m>(model: &'m Model<'_>) -> BTreeMap<&'m str, String> {
     let tables = model.steps.iter().map(|step| (step.name, engine(model, step)));
     tables
         .filter(|(_, cells)| !cells.is_empty())
-        .map(|(step, cells)| (step, table("counter", &cells).into_string()))
+        .map(|(step, cells)| (step, table(&cells).into_string()))
         .collect()
 }
 

@@ -11,19 +11,14 @@ const NOTE: &str = "Values are relative to the baseline if it is one of these re
      pairs has a ring by chance. The number belongs to the newest release. Choose the measure above the \
      relative table.";
 
-pub(super) fn section(histories: &[History]) -> Markup {
+pub(super) fn body(histories: &[History]) -> Markup {
     html! {
-        @if !histories.is_empty() {
-            section #history {
-                h2 { "History" }
-                p.note { (NOTE) }
-                @for (index, history) in histories.iter().enumerate() {
-                    @let what = if history.is_of_builds { " builds, compiled differently" } else { " releases" };
-                    h3 { (history.name) ": " (history.releases.len()) (what) }
-                    div.histories data-history=(index) {
-                        noscript { "Enable JavaScript for this chart." }
-                    }
-                }
+        p.note { (NOTE) }
+        @for (index, history) in histories.iter().enumerate() {
+            @let what = if history.is_of_builds { " builds, compiled differently" } else { " releases" };
+            h3 { (history.name) ": " (history.releases.len()) (what) }
+            div.histories data-history=(index) {
+                noscript { "Enable JavaScript for this chart." }
             }
         }
     }

@@ -2,30 +2,19 @@
 
 mod counters;
 mod data;
-mod environment;
 mod history;
-mod legend;
+mod keys;
 mod profiles;
 mod relative;
-mod rounds;
-mod sizes;
-mod statements;
-mod step;
-mod strip;
-mod suite;
-mod summary;
-mod table;
-mod together;
-mod verdicts;
-mod why;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use self::legend::Legend;
-use self::table::table;
 use crate::Report;
+use crate::build::{self, environment, instructions, legend, steps, suite, tests, why};
 use crate::comparison::Verdicts;
-use crate::model::{Matrix, Model, Prose, Suite, Table, histories};
+use crate::document::Block;
+use crate::model::{History, Matrix, Model, UNREPORTED, histories};
+use crate::render::html::blocks;
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// Concatenated into one scope.
@@ -46,25 +35,32 @@ const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.mi
 pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
+/// A part of the page, to which the contents lead.
+struct Section {
+    id: String,
+    /// In the contents.
+    name: String,
+    title: String,
+    body: Markup,
+}
+
+fn section(id: &str, name: &str, title: &str, body: Markup) -> Section {
+    Section { id: id.to_string(), name: name.to_string(), title: title.to_string(), body }
+}
+
+/// A section of blocks; none without blocks.
+fn told(id: &str, name: &str, title: &str, all: Vec<Block>) -> Option<Section> {
+    (!all.is_empty()).then(|| section(id, name, title, blocks(&all)))
+}
+
 /// The whole report as one self-contained page.
 pub fn html(report: &Report<'_>) -> String {
-    let Report { run, model, verdicts } = report;
-    let verdicts = verdicts.as_ref();
-    let prose = Prose::new(model);
-    let suite = report.suite();
     let matrix = report.matrix().filter(|matrix| !matrix.rows.is_empty());
-    let histories = if matrix.is_some() { histories(run) } else { Vec::new() };
-    let arms = verdicts.map(|verdicts| verdicts.names()).unwrap_or_default();
-    let together = verdicts.map_or_else(|| Model::of(run, Vec::new(), &[]), Verdicts::together);
-    let promising = verdicts.map(Verdicts::promising).unwrap_or_default();
-    let promising = Model::of(run, arms, &promising);
-    let legend = Legend {
-        is_suite: suite.is_some(),
-        verdicts,
-        has_runs: !together.steps.is_empty(),
-        matrix: matrix.as_ref(),
-    };
-    let names: &[String] = matrix.as_ref().map_or(&[], |matrix| &matrix.contenders);
+    let matrix = matrix.as_ref();
+    let histories = matrix.map(|_| histories(report.run)).unwrap_or_default();
+    let (title, head) = build::page_head(report);
+    let sections = sections(report, matrix, &histories);
+    let names: &[String] = matrix.map_or(&[], |matrix| &matrix.contenders);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -73,38 +69,17 @@ pub fn html(report: &Report<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(POLICY);
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
-                title { (prose.title) }
+                title { (title) }
                 style { (PreEscaped(CHART_STYLE)) (PreEscaped(STYLE)) }
             }
             body {
-                header { (head(&prose)) }
+                header { h1 { (title) } (blocks(&head)) }
                 nav aria-label="Contents" {
-                    @let has_history = !histories.is_empty();
-                    (contents(model, suite.as_ref(), verdicts, (&together, &promising), &matrix, has_history))
+                    @for of in &sections { a href={ "#" (of.id) } { (of.name) } }
                     (relative::contenders(names))
                 }
                 main {
-                    @if let Some(verdicts) = verdicts {
-                        (verdicts::section(verdicts, run))
-                        @if let Some(matrix) = &matrix { (relative::section(matrix)) }
-                        @if matrix.is_some() { (verdicts::forest(verdicts)) }
-                        (why::section(verdicts))
-                        @if verdicts.is_profiled() { (profiles::section(verdicts)) }
-                        @if let Some(matrix) = &matrix { (rounds::section(verdicts, matrix, &together)) }
-                        (together::promises_section(&promising))
-                        (sizes::section(&together, "Sizes at the end of each run in the last round, and bytes written in all rounds", by_test))
-                    } @else if let Some(suite) = &suite {
-                        (suite::sections(suite, matrix.as_ref()))
-                    } @else {
-                        (summary::section(model))
-                        @if let Some(matrix) = &matrix { (relative::section(matrix)) }
-                        @for step in &model.steps { (step::section(model, step)) }
-                        (sizes::section(model, "Sizes at the end of each step, and bytes written in it", by_contender))
-                    }
-                    (history::section(&histories))
-                    (environment::sections(model))
-                    (legend::section(&legend))
-                    (data::section(report, matrix.as_ref(), &histories))
+                    @for of in &sections { section id=(of.id) { h2 { (of.title) } (of.body) } }
                 }
                 script { (PreEscaped(CHART_SCRIPT)) }
                 script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
@@ -114,63 +89,108 @@ pub fn html(report: &Report<'_>) -> String {
     page.into_string()
 }
 
-fn head(prose: &Prose) -> Markup {
-    html! {
-        h1 { (prose.title) }
-        p.lead { (prose.sentence) }
-        dl.facts {
-            @for (name, value) in &prose.facts { div { dt { (name) } dd { (value) } } }
-        }
-        @if !prose.warnings.is_empty() {
-            ul.warnings { @for warning in &prose.warnings { li { (warning) } } }
-        }
+fn sections(report: &Report<'_>, matrix: Option<&Matrix>, histories: &[History]) -> Vec<Section> {
+    let mut sections = match &report.verdicts {
+        Some(verdicts) => of_comparison(report, verdicts, matrix),
+        None => of_single(report, matrix),
+    };
+    if !histories.is_empty() {
+        sections.push(section("history", "History", "History", history::body(histories)));
     }
-}
-
-/// The sizes of a few steps.
-fn by_contender(title: &'static str, cells: &Table) -> Markup {
-    html! { h3 { (title) } (table("contender", cells)) }
-}
-
-/// The sizes of tests: transposed, since there may be many.
-fn by_test(title: &'static str, cells: &Table) -> Markup {
-    html! { h3 { (title) } (table("test", &cells.transposed())) }
-}
-
-fn contents(
-    model: &Model,
-    suite: Option<&Suite>,
-    verdicts: Option<&Verdicts<'_>>,
-    (together, promising): (&Model, &Model),
-    matrix: &Option<Matrix>,
-    has_history: bool,
-) -> Markup {
-    let has_matrix = matrix.is_some();
-    let sized = if verdicts.is_some() { together } else { model };
-    html! {
-        @if let Some(verdicts) = verdicts {
-            a href="#verdicts" { "Verdicts" }
-            @if has_matrix {
-                a href="#relative" { "Relative" }
-                a href="#forest" { "Intervals" }
-            }
-            @if why::is_known(verdicts) { a href="#why" { "Why" } }
-            @if verdicts.is_profiled() { a href="#profiles" { "Profiles" } }
-            @if has_matrix { a href="#tests" { "Tests" } }
-            @if together::has_promises(promising) { a href="#sla" { "Write rates" } }
-        } @else {
-            a href="#summary" { "Summary" }
-            @if has_matrix { a href="#relative" { "Relative" } }
-            @if let Some(suite) = suite {
-                (suite::contents(suite))
-            } @else {
-                @for step in &model.steps { a href={ "#" (step::anchor(step)) } { (step.name) } }
-            }
+    let blocks_of = environment::blocks(&report.model);
+    sections.extend(told("environment", "Environment", "Environment", blocks_of));
+    let of_words = match (&report.verdicts, matrix) {
+        (Some(verdicts), Some(matrix)) => {
+            legend::comparison(verdicts, matrix, &verdicts.together())
         }
-        @if sizes::are_known(sized) { a href="#sizes" { "Sizes" } }
-        @if has_history { a href="#history" { "History" } }
-        a href="#environment" { "Environment" }
-        a href="#legend" { "Legend" }
-        a href="#data" { "Data" }
+        _ if report.suite().is_some() => legend::suite(),
+        _ => legend::steps(),
+    };
+    let words = html! { (blocks(&of_words)) (keys::keys(matrix.is_some())) };
+    sections.push(section("legend", "Legend", "Legend", words));
+    let files = data::body(report, matrix, histories);
+    sections.push(section("data", "Data", "Data", files));
+    sections
+}
+
+fn relative_section(matrix: Option<&Matrix>) -> Option<Section> {
+    let title = "Relative to any contender";
+    matrix.map(|matrix| section("relative", "Relative", title, relative::body(matrix)))
+}
+
+fn of_comparison(
+    report: &Report<'_>,
+    verdicts: &Verdicts<'_>,
+    matrix: Option<&Matrix>,
+) -> Vec<Section> {
+    let counted = instructions::by_contender(verdicts);
+    let title = "Instructions per operation, in user space";
+    let counted = told("instructions", "Instructions", title, counted);
+    if verdicts.plan.only_instructions().is_some() {
+        return Vec::from_iter(counted);
     }
+    let together = verdicts.together();
+    let promising = verdicts.promising();
+    let promising = Model::of(report.run, verdicts.names(), &promising);
+    let of_contenders = build::comparison::by_contender(verdicts);
+    let mut sections = Vec::from_iter(told("verdicts", "Verdicts", "Verdicts", of_contenders));
+    sections.extend(relative_section(matrix));
+    if matrix.is_some() {
+        let intervals = build::comparison::intervals(verdicts);
+        sections.extend(told("forest", "Intervals", "Intervals", intervals));
+    }
+    sections.extend(told("why", "Why", "Why", why::blocks(verdicts)));
+    if verdicts.is_profiled() {
+        sections.push(section("profiles", "Profiles", "Profiles", profiles::body(verdicts)));
+    }
+    sections.extend(counted);
+    if let Some(matrix) = matrix {
+        let tests = tests::blocks(verdicts, matrix, &together);
+        sections.extend(told("tests", "Tests", "Tests", tests));
+    }
+    let title = "Target write rates, pooled over rounds";
+    sections.extend(told("sla", "Write rates", title, steps::promises_together(&promising)));
+    let title = "Sizes at the end of each run in the last round, and bytes written in all rounds";
+    sections.extend(told("sizes", "Sizes", title, steps::sizes(&together, Some("test"))));
+    sections
+}
+
+fn of_single(report: &Report<'_>, matrix: Option<&Matrix>) -> Vec<Section> {
+    let model = &report.model;
+    let suite = report.suite();
+    let mut glance = match &suite {
+        Some(suite) => suite::glance(suite),
+        None => steps::glance(model),
+    };
+    let mut measures = suite.as_ref().map(suite::measures).unwrap_or_default();
+    let scaleup = suite.as_ref().filter(|suite| suite.is_scaleup());
+    if scaleup.is_none() {
+        glance.append(&mut measures);
+    }
+    let mut sections = Vec::from_iter(told("summary", "Summary", "Summary", glance));
+    if let Some(suite) = scaleup {
+        let (fewest, most) = suite.range();
+        let title = format!("Scale-up from {fewest} to {most} clients");
+        sections.extend(told("scaleup", "Scale-up", &title, suite::growths(suite)));
+    }
+    sections.extend(told("measures", "Measures", "Measures by clients", measures));
+    sections.extend(relative_section(matrix));
+    match &suite {
+        Some(suite) => {
+            let groups = suite.groups.iter().map(|group| (group.title, group.title, &group.tests));
+            let others = (UNREPORTED, "Load and warm-ups", &suite.unreported);
+            sections.extend(groups.chain([others]).filter_map(|(title, name, tests)| {
+                let id = format!("group-{}", title.to_lowercase().replace(' ', "-"));
+                told(&id, name, title, suite::tests(model, tests))
+            }));
+        }
+        None => sections.extend(model.steps.iter().map(|step| {
+            let id = format!("step-{}", step.name);
+            section(&id, step.name, &step.heading(), blocks(&steps::whole(model, step)))
+        })),
+    }
+    let title = "Sizes at the end of each step, and bytes written in it";
+    let sizes = steps::sizes(model, suite.as_ref().map(|_| "step"));
+    sections.extend(told("sizes", "Sizes", title, sizes));
+    sections
 }

@@ -18,39 +18,36 @@ const SINGLE: &str = "The dot is the share of the baseline on the logarithmic sc
      means a missed write rate (SLA), ∅ an unfinished step. Each contender ran once, so a difference has no \
      interval and may be noise. Use rqps compare for repeated rounds with verdicts.";
 
-pub(super) fn section(matrix: &Matrix) -> Markup {
+pub(super) fn body(matrix: &Matrix) -> Markup {
     html! {
-        section #relative {
-            h2 { "Relative to any contender" }
-            form.toolbar #choose {
-                label { "baseline " select name="base" {
-                    @for (index, name) in matrix.contenders.iter().enumerate() {
-                        option value=(index) selected[Some(index) == matrix.baseline] { (name) }
+        form.toolbar #choose {
+            label { "baseline " select name="base" {
+                @for (index, name) in matrix.contenders.iter().enumerate() {
+                    option value=(index) selected[Some(index) == matrix.baseline] { (name) }
+                }
+            } }
+            label { "measure " select name="measure" {
+                @for (index, measure) in matrix.measures.iter().enumerate() {
+                    option value=(index) title=(measure.legend) {
+                        (measure.name) " (" (measure.unit) ")"
                     }
-                } }
-                label { "measure " select name="measure" {
-                    @for (index, measure) in matrix.measures.iter().enumerate() {
-                        option value=(index) title=(measure.legend) {
-                            (measure.name) " (" (measure.unit) ")"
-                        }
-                    }
-                } }
-                label { "show " select name="view" {
-                    option value="relative" { "relative to the baseline" }
-                    option value="absolute" { "as measured" }
-                    @if !matrix.shifts.is_empty() {
-                        option value="shift" { "relative to the suite shift" }
-                    }
-                } }
-                label { "order " select name="sort" {
-                    option value="plan" { "by group" }
-                    option value="change" { "largest change first" }
-                } }
-            }
-            div.scroll #matrix-table tabindex="0" { noscript { "Enable JavaScript for this table." } }
-            p.note {
-                @if matrix.is_comparison { (VERDICTS) " " (CHOSEN) } @else { (SINGLE) }
-            }
+                }
+            } }
+            label { "show " select name="view" {
+                option value="relative" { "relative to the baseline" }
+                option value="absolute" { "as measured" }
+                @if !matrix.shifts.is_empty() {
+                    option value="shift" { "relative to the suite shift" }
+                }
+            } }
+            label { "order " select name="sort" {
+                option value="plan" { "by group" }
+                option value="change" { "largest change first" }
+            } }
+        }
+        div.scroll #matrix-table tabindex="0" { noscript { "Enable JavaScript for this table." } }
+        p.note {
+            @if matrix.is_comparison { (VERDICTS) " " (CHOSEN) } @else { (SINGLE) }
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use rqps_stats::{Column, Window};
 
-use super::{Cell, Heading, Model, Row, StepModel, Table};
+use super::{Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table};
 
 /// One row for each contender that finished the step.
 pub(crate) fn by_column<'c>(
@@ -19,7 +20,7 @@ pub(crate) fn by_column<'c>(
         let cells = columns.iter().map(|column| Cell::plain(column.print(&window)));
         Row::new(model.contenders[index], cells.collect())
     });
-    Table { headings: headings.collect(), rows: rows.collect() }
+    Table::new(headings.collect(), rows.collect()).named("contender")
 }
 
 /// The same, without columns that have no value for any contender.

@@ -4,7 +4,8 @@ use rqps_stats::{COSTS, NOT_AVAILABLE, Window};
 
 use super::columns::by_known_column;
 use super::number::significant;
-use super::{Cell, Heading, Model, Row, StepModel, Table};
+use super::{Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table};
 
 /// One row for each contender that finished the step, with CPU, switches and IO of server and
 /// client, without columns that have no value for any contender.
@@ -41,7 +42,7 @@ pub(crate) fn cpu_split(model: &Model) -> Table {
         let legend = format!("microseconds of CPU per {}", step.counts.operation());
         Heading::new(step.name, legend)
     });
-    Table { headings: headings.collect(), rows }
+    Table::new(headings.collect(), rows).named("contender")
 }
 
 type Total = fn(&Window) -> Option<u64>;

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use rqps_store::ContenderRecord;
 
-use super::{Cell, Heading, Model, Row, Table};
+use super::Model;
+use crate::document::{Cell, Heading, Row, Table};
 
 /// Where a server keeps its files and listens: different for every server, with no effect.
 const PLACES: [&str; 8] = [
@@ -18,14 +19,9 @@ const PLACES: [&str; 8] = [
     "unix_socket_directories",
 ];
 
-/// A row for each setting that differs, a column for each contender of one DBMS.
-pub(crate) struct Differences {
-    pub(crate) dbms: String,
-    pub(crate) table: Table,
-}
-
-/// By DBMS, since settings of two DBMSs are not comparable by name.
-pub(crate) fn differences(model: &Model) -> Vec<Differences> {
+/// By DBMS, since settings of two DBMSs are not comparable by name: a row for each setting that
+/// differs, a column for each contender.
+pub(crate) fn differences(model: &Model) -> Vec<Table> {
     let contenders = &model.run.contenders;
     let kinds: BTreeSet<&str> = contenders.iter().map(|record| record.dbms.as_str()).collect();
     let mut all = Vec::new();
@@ -33,7 +29,7 @@ pub(crate) fn differences(model: &Model) -> Vec<Differences> {
         let same: Vec<_> = contenders.iter().filter(|record| record.dbms == dbms).collect();
         let table = table(&same);
         if !table.is_empty() {
-            all.push(Differences { dbms: dbms.to_string(), table });
+            all.push(table);
         }
     }
     all
@@ -57,8 +53,9 @@ fn table(contenders: &[&ContenderRecord]) -> Table {
             });
             differs.then(|| Row::new(name.as_str(), cells.collect()))
         });
-    let headings = contenders
-        .iter()
-        .map(|record| Heading::new(&record.name, &record.version).of(&record.name));
-    Table { headings: headings.collect(), rows: rows.collect() }
+    let headings = contenders.iter().map(|record| Heading {
+        legend: record.version.clone(),
+        ..Heading::words(&record.name).of(&record.name)
+    });
+    Table::new(headings.collect(), rows.collect()).named(&contenders[0].dbms)
 }

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use rqps_observe::Kind;
 
 use super::number::significant;
-use super::{Cell, Heading, Model, Row, StepModel, Table};
+use super::{Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table};
 
 pub(crate) const ENGINE_NOTE: &str = "Counters and gauges of the DBMS that are not zero, with its \
      names and units. Counters are totals of the step and values per operation; gauges are the \
@@ -40,7 +41,7 @@ pub(crate) fn engine(model: &Model, step: &StepModel) -> Table {
         });
         Row::new(name, cells.collect())
     });
-    Table { headings: headings.collect(), rows: rows.collect() }
+    Table::new(headings.collect(), rows.collect()).named("counter")
 }
 
 /// Whether there is anything in that table.

@@ -9,13 +9,14 @@ use rqps_stats::histogram::{
 use rqps_store::Operation;
 
 use super::number::duration;
-use super::{Cell, Heading, Model, Row, StepModel, Table, Tone, Totals};
+use super::{Model, StepModel, Totals};
+use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const HISTOGRAM_NOTE: &str = "Percentage of the responses that took at most the time in \
-     the heading and longer than the time in the heading before it; darker is more. Empty cells are \
-     zero, nonzero is less than 0.0005%. max is in seconds: ▼ red is the top quarter of the column's \
-     range, ▲ green the bottom quarter, and nothing is red where the smallest is at least 80% of \
-     the largest. A percentile needs ten responses beyond it; the cell says few where there are \
+     the heading and longer than the time in the heading before it; in the page, darker is more. \
+     Empty cells are zero, nonzero is less than 0.0005%. max is in seconds: ▼ is the top quarter of \
+     the column's range, ▲ the bottom quarter, and nothing is ▼ where the smallest is at least 80% \
+     of the largest. A percentile needs ten responses beyond it; the cell says few where there are \
      fewer.";
 
 /// The table of one kind of operation, by one of the two clocks.
@@ -85,7 +86,7 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
         .iter()
         .zip(bands::longest_response(&longest))
         .map(|((index, recorded), band)| Row::new(model.contenders[*index], cells(recorded, band)));
-    Table { headings: headings(), rows: rows.collect() }
+    Table::new(headings(), rows.collect()).named("contender")
 }
 
 pub(super) fn recorded(totals: &Totals, clock: Clock) -> Option<Recorded<u64>> {

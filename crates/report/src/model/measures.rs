@@ -8,7 +8,8 @@ use rqps_store::Operation;
 
 use super::columns::by_column;
 use super::number::significant;
-use super::{Cell, Heading, Measured, Model, Row, StepModel, Table};
+use super::{Measured, Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table};
 
 pub(crate) const SCAN_NOTE: &str =
     "A statement of scan reads a whole table, so its throughput is in rows per second.";
@@ -162,7 +163,7 @@ pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
         Some(Row::new(model.contenders[index], cells.collect()))
     });
     let headings = headings.map(|(name, legend)| Heading::new(name, legend));
-    Table { headings: headings.into(), rows: rows.collect() }
+    Table::new(headings.into(), rows.collect()).named("contender")
 }
 
 /// The tables of the IO-bound posts, a row for each contender that finished the step.

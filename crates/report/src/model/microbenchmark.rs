@@ -9,7 +9,8 @@ use rqps_stats::client_share::{BOTTLENECK, client_busy};
 
 use super::measures::{Measure, hit_share};
 use super::summary::unfinished;
-use super::{Cell, Heading, Measured, Model, Row, StepModel, Tone};
+use super::{Measured, Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. Each \
      value compares one run with one run. Use rqps compare to separate differences from noise.";
@@ -42,12 +43,6 @@ pub(crate) struct Group<'m, 'a> {
 pub(crate) struct Test<'m, 'a> {
     pub(crate) name: &'a str,
     pub(crate) steps: Vec<(u32, &'m StepModel<'a>)>,
-}
-
-/// A table with rows in groups.
-pub(crate) struct Grouped<'a> {
-    pub(crate) headings: Vec<Heading>,
-    pub(crate) groups: Vec<(&'a str, Vec<Row>)>,
 }
 
 impl<'m, 'a> Suite<'m, 'a> {
@@ -166,7 +161,7 @@ impl<'m, 'a> Suite<'m, 'a> {
 
     /// As published: throughput as a share of the baseline's, a column for each other contender.
     /// None without other contenders, or without a baseline.
-    pub(crate) fn relative(&self, clients: u32) -> Option<Grouped<'a>> {
+    pub(crate) fn relative(&self, clients: u32) -> Option<Table> {
         let base = self.model.base?;
         let headings = self.headings(self.others());
         let cell = |step: &StepModel, index: usize| {
@@ -177,14 +172,14 @@ impl<'m, 'a> Suite<'m, 'a> {
                 (None, _) => Cell::missing(rqps_stats::NOT_AVAILABLE),
             }
         };
-        let grouped = self.grouped(headings, clients, |step| {
+        let table = self.grouped(headings, clients, |step| {
             self.others().map(|index| cell(step, index)).collect()
         });
-        (self.others().next().is_some()).then_some(grouped)
+        (self.others().next().is_some()).then_some(table)
     }
 
     /// A measure with a column for each contender, of the unreported steps too.
-    pub(crate) fn by_contender(&self, clients: u32, measure: &Measure) -> Grouped<'a> {
+    pub(crate) fn by_contender(&self, clients: u32, measure: &Measure) -> Table {
         let all = 0..self.model.contenders.len();
         self.detailed(self.headings(all.clone()), clients, |step| {
             all.clone().map(|index| printed(measure, step.measured[index].as_ref())).collect()
@@ -192,12 +187,7 @@ impl<'m, 'a> Suite<'m, 'a> {
     }
 
     /// Several measures of one contender, a column for each, of the unreported steps too.
-    pub(crate) fn by_measure(
-        &self,
-        clients: u32,
-        index: usize,
-        measures: &[Measure],
-    ) -> Grouped<'a> {
+    pub(crate) fn by_measure(&self, clients: u32, index: usize, measures: &[Measure]) -> Table {
         let headings =
             measures.iter().map(|measure| Heading::new(measure.name, measure.legend)).collect();
         self.detailed(headings, clients, |step| {
@@ -211,14 +201,11 @@ impl<'m, 'a> Suite<'m, 'a> {
         headings: Vec<Heading>,
         clients: u32,
         cells: impl Fn(&StepModel) -> Vec<Cell>,
-    ) -> Grouped<'a> {
-        let row = |test: &Test| Some(Row::new(test.name, cells(test.at(clients)?)));
-        let groups = self
-            .groups
-            .iter()
-            .map(|group| (group.title, group.tests.iter().filter_map(row).collect()))
-            .collect();
-        Grouped { headings, groups }
+    ) -> Table {
+        let groups = self.groups.iter().flat_map(|group| {
+            group.tests.iter().filter_map(|test| test.row(group.title, clients, &cells))
+        });
+        Table::new(headings, groups.collect()).named("test")
     }
 
     /// The same, and the unreported steps.
@@ -227,14 +214,13 @@ impl<'m, 'a> Suite<'m, 'a> {
         headings: Vec<Heading>,
         clients: u32,
         cells: impl Fn(&StepModel) -> Vec<Cell>,
-    ) -> Grouped<'a> {
-        let row = |test: &Test| Some(Row::new(test.name, cells(test.at(clients)?)));
-        let unreported: Vec<Row> = self.unreported.iter().filter_map(row).collect();
-        let mut grouped = self.grouped(headings, clients, &cells);
-        if !unreported.is_empty() {
-            grouped.groups.push((UNREPORTED, unreported));
-        }
-        grouped
+    ) -> Table {
+        let unreported = self.unreported.iter();
+        let unreported: Vec<Row> =
+            unreported.filter_map(|test| test.row(UNREPORTED, clients, &cells)).collect();
+        let mut table = self.grouped(headings, clients, cells);
+        table.rows.extend(unreported);
+        table
     }
 
     /// What a reader must know before the numbers, in sentences.
@@ -294,37 +280,21 @@ impl<'m, 'a> Test<'m, 'a> {
     pub(crate) fn at(&self, clients: u32) -> Option<&'m StepModel<'a>> {
         self.steps.iter().find(|(of, _)| *of == clients).map(|(_, step)| *step)
     }
+
+    /// Its row in a table of one number of clients.
+    fn row(
+        &self,
+        group: &str,
+        clients: u32,
+        cells: impl Fn(&StepModel) -> Vec<Cell>,
+    ) -> Option<Row> {
+        Some(test_row(self.name, group, cells(self.at(clients)?)))
+    }
 }
 
-impl Grouped<'_> {
-    /// Of all groups.
-    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row> {
-        self.groups.iter().flat_map(|(_, rows)| rows)
-    }
-
-    /// The columns with these names, in the table's order.
-    pub(crate) fn only(mut self, names: &[&str]) -> Self {
-        let kept: Vec<bool> =
-            self.headings.iter().map(|heading| names.contains(&heading.name.as_str())).collect();
-        let retain = |cells: &mut Vec<Cell>| {
-            let mut kept = kept.iter();
-            cells.retain(|_| kept.next() == Some(&true));
-        };
-        self.groups.iter_mut().flat_map(|(_, rows)| rows).for_each(|row| retain(&mut row.cells));
-        self.headings.retain(|heading| names.contains(&heading.name.as_str()));
-        self
-    }
-
-    /// Adds the columns of another table. Rows that the other table lacks get empty cells.
-    pub(crate) fn join(&mut self, other: Grouped) {
-        for row in self.groups.iter_mut().flat_map(|(_, rows)| rows) {
-            match other.rows().find(|found| found.name == row.name) {
-                Some(found) => row.cells.extend(found.cells.iter().cloned()),
-                None => row.cells.extend(other.headings.iter().map(|_| Cell::missing("-"))),
-            }
-        }
-        self.headings.extend(other.headings);
-    }
+/// A row that leads to its test in the page.
+pub(super) fn test_row(test: &str, group: &str, cells: Vec<Cell>) -> Row {
+    Row::new(test, cells).within(group).leading_to(format!("test-{test}"))
 }
 
 fn printed(measure: &Measure, measured: Option<&Measured>) -> Cell {

@@ -12,7 +12,6 @@ mod history;
 mod lanes;
 mod machine;
 mod matrix;
-mod measured;
 mod measures;
 mod merged;
 mod metrics;
@@ -25,12 +24,13 @@ mod seconds;
 mod sizes;
 mod steadiness;
 mod summary;
-mod table;
 
 use std::collections::BTreeMap;
 
 use rqps_plan::Counts;
 use rqps_store::{RoundRecord, Run};
+
+use crate::document::{Cell, Heading, Row, Table};
 
 pub(crate) use builds::{lines as lines_of_builds, mark as mark_of_builds};
 pub(crate) use charts::{POINTS, charts};
@@ -47,24 +47,23 @@ pub(crate) use matrix::{
     Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
     throughput,
 };
-pub(crate) use measured::{Measured, Totals};
 pub(crate) use measures::{
     BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
 };
 pub(crate) use merged::{not_comparable, origins, same_machine};
 pub(crate) use metrics::{METRICS_NOTE, metrics};
-pub(crate) use microbenchmark::{Grouped, PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
+pub(crate) use microbenchmark::{PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
 pub(crate) use prose::{Prose, loaded, method};
+pub(crate) use rqps_analysis::measured::{Measured, Totals};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;
 pub(crate) use sizes::all_sizes;
-pub(crate) use steadiness::Steadiness;
+pub(crate) use steadiness::{class as class_of_steadiness, remarks as remarks_on_steadiness};
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,
     short_seconds, sla,
 };
-pub(crate) use table::{Cell, Heading, Row, Table, Tone};
 
 /// A run arranged for printing.
 pub(crate) struct Model<'a> {
@@ -130,7 +129,7 @@ impl<'a> Model<'a> {
             });
             Row::new(*name, cells.collect())
         });
-        Table { headings: self.step_headings(), rows: rows.collect() }
+        Table::new(self.step_headings(), rows.collect()).named("contender")
     }
 }
 

@@ -3,9 +3,9 @@
 use rqps_stats::normalised::switches_per_operation;
 use rqps_stats::scalability::{Law, Point, bounds, bucket};
 
-use super::microbenchmark::{Grouped, Suite, Test};
+use super::microbenchmark::{Suite, Test, test_row};
 use super::number::significant;
-use super::{Cell, Heading, Row};
+use crate::document::{Cell, Heading, Table};
 
 pub(crate) const SCALEUP_NOTE: &str = "Throughput over that with the fewest clients. Perfect \
      scaling is the ratio of the numbers of clients. cs/o is the ratio of context switches per \
@@ -98,7 +98,7 @@ impl<'a> Suite<'_, 'a> {
     }
 
     /// Rows as published, a column for each number of clients but the fewest.
-    pub(crate) fn scaleup(&self, contender: usize) -> Grouped<'a> {
+    pub(crate) fn scaleup(&self, contender: usize) -> Table {
         let (fewest, most) = self.range();
         let more = &self.clients[1..];
         let by_clients = more.iter().map(|clients| {
@@ -132,15 +132,10 @@ impl<'a> Suite<'_, 'a> {
                     Some(text) => Cell::plain(text),
                     None => Cell::missing("-"),
                 });
-            Row::new(growth.test, cells.collect())
+            test_row(growth.test, growth.group, cells.collect())
         };
-        let groups = self.groups.iter().map(|group| {
-            let of_group = growths
-                .iter()
-                .filter(|growth| growth.contender == contender && growth.group == group.title);
-            (group.title, of_group.map(row).collect())
-        });
-        Grouped { headings: headings.collect(), groups: groups.collect() }
+        let own = growths.iter().filter(|growth| growth.contender == contender);
+        Table::new(headings.collect(), own.map(row).collect()).named("test")
     }
 
     /// The post's lists of each group: `40 and above` with its tests, down to `below 10`.

@@ -3,7 +3,8 @@
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
 
-use super::{Cell, Measured, Model, StepModel, Table};
+use super::{Measured, Model, StepModel};
+use crate::document::{Cell, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
 const SPACE: &str = "Whole data directory as a multiple of the smallest";

@@ -1,99 +1,56 @@
-//! Levels and stalls of a step, which its average hides.
+//! Levels and stalls of a step, which its average hides, in words.
 
-use rqps_plan::Counts;
-use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
-use rqps_stats::stalls::{Stalls, stalls};
-use rqps_stats::steady::{Class, Steady, steady};
-use rqps_store::Operation;
+use rqps_analysis::steadiness::Steadiness;
+use rqps_stats::autocorrelation::FEW_STRETCHES;
+use rqps_stats::stalls::Stalls;
+use rqps_stats::steady::Class;
 
-use super::Measured;
-
-/// Fewer seconds are too few for levels and stalls.
-const LEAST_SECONDS: usize = 20;
-/// Fixed, so each report of a run is the same.
-const SEED: u64 = 1;
-
-/// Levels and stalls in the whole seconds of a step.
-pub(crate) struct Steadiness {
-    /// None for steps of fixed work, and for fewer than 25 seconds.
-    pub(crate) steady: Option<Steady>,
-    pub(crate) stalls: Stalls,
-    /// The number of independent samples in the seconds.
-    pub(crate) stretches: f64,
-}
-
-/// None for steps without a rate by the second: scans, indexes, and those under twenty seconds.
-pub(super) fn steadiness(measured: &Measured) -> Option<Steadiness> {
-    let counts = measured.round.counts;
-    let operation = match counts {
-        Counts::RowsInserted => Operation::Insert,
-        Counts::Queries => Operation::Query,
-        Counts::Statements => Operation::Transaction,
-        Counts::RowsIndexed | Counts::RowsScanned => return None,
-    };
-    let done = measured.of(operation).filter(|done| done.operations > 0)?;
-    let seconds = done.seconds.iter().map(|second| second.operations as f64);
-    let idle = std::iter::repeat(0.0);
-    let rates: Vec<f64> = seconds.chain(idle).take(measured.record.seconds as usize).collect();
-    if rates.len() < LEAST_SECONDS {
-        return None;
-    }
-    // In a step of fixed work, a slower DBMS has smaller tables at the same second.
-    let is_timed = counts != Counts::RowsInserted;
-    Some(Steadiness {
-        steady: if is_timed { steady(&rates, SEED) } else { None },
-        stalls: stalls(&rates),
-        stretches: independent_stretches(&rates),
+/// The class in JSON and CSV.
+pub(crate) fn class(of: &Steadiness) -> Option<&'static str> {
+    Some(match of.steady.as_ref()?.class {
+        Class::Flat => "flat",
+        Class::WarmUp => "warm_up",
+        Class::SlowDown => "slow_down",
+        Class::MultiLevel => "multi_level",
     })
 }
 
-impl Steadiness {
-    /// The class in JSON and CSV.
-    pub(crate) fn class(&self) -> Option<&'static str> {
-        Some(match self.steady.as_ref()?.class {
-            Class::Flat => "flat",
-            Class::WarmUp => "warm_up",
-            Class::SlowDown => "slow_down",
-            Class::MultiLevel => "multi_level",
-        })
-    }
-
-    /// What a reader of the average must know; empty for a run at one level without stalls.
-    pub(crate) fn remarks(&self) -> Vec<String> {
-        let mut remarks = Vec::new();
-        if let Some(steady) = &self.steady {
-            let trend = 100.0 * steady.trend.change;
-            match steady.class {
-                Class::WarmUp => remarks
-                    .push(format!("warm-up of {} s: faster at the end than before", steady.cut)),
-                Class::SlowDown => {
-                    remarks.push("slow-down: slower at the end than before".to_string());
-                }
-                Class::MultiLevel => {
-                    let levels = steady.changes.len() + 1;
-                    remarks.push(format!("{levels} levels, both faster and slower than the end"));
-                }
-                Class::Flat if steady.trend.is_flagged => {
-                    remarks.push(format!("a trend of {trend:+.0} % from start to end"));
-                }
-                Class::Flat => {}
+/// What a reader of the average must know; empty for a run at one level without stalls.
+pub(crate) fn remarks(of: &Steadiness) -> Vec<String> {
+    let mut remarks = Vec::new();
+    if let Some(steady) = &of.steady {
+        let trend = 100.0 * steady.trend.change;
+        match steady.class {
+            Class::WarmUp => {
+                remarks.push(format!("warm-up of {} s: faster at the end than before", steady.cut))
             }
-            if !steady.is_steady {
-                remarks.push("no steady state".to_string());
+            Class::SlowDown => {
+                remarks.push("slow-down: slower at the end than before".to_string());
             }
+            Class::MultiLevel => {
+                let levels = steady.changes.len() + 1;
+                remarks.push(format!("{levels} levels, both faster and slower than the end"));
+            }
+            Class::Flat if steady.trend.is_flagged => {
+                remarks.push(format!("a trend of {trend:+.0} % from start to end"));
+            }
+            Class::Flat => {}
         }
-        if self.stalls.longest > 0 {
-            let Stalls { share, longest, period } = self.stalls;
-            let period = period.map_or(String::new(), |seconds| format!(", every {seconds} s"));
-            remarks.push(format!(
-                "stalls in {:.1} % of the seconds, the longest {longest} s{period}",
-                100.0 * share
-            ));
+        if !steady.is_steady {
+            remarks.push("no steady state".to_string());
         }
-        // At one level, the correlation of seconds does not matter.
-        if !remarks.is_empty() && self.stretches < FEW_STRETCHES {
-            remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
-        }
-        remarks
     }
+    if of.stalls.longest > 0 {
+        let Stalls { share, longest, period } = of.stalls;
+        let period = period.map_or(String::new(), |seconds| format!(", every {seconds} s"));
+        remarks.push(format!(
+            "stalls in {:.1} % of the seconds, the longest {longest} s{period}",
+            100.0 * share
+        ));
+    }
+    // At one level, the correlation of seconds does not matter.
+    if !remarks.is_empty() && of.stretches < FEW_STRETCHES {
+        remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
+    }
+    remarks
 }

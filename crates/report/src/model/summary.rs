@@ -5,19 +5,20 @@ use rqps_stats::{NOT_AVAILABLE, sla as promise};
 use rqps_store::{Operation, Status};
 
 use super::number::duration;
-use super::{Cell, Heading, Measured, Model, Row, StepModel, Table, Tone};
+use super::{Measured, Model, StepModel};
+use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const ABSOLUTE_NOTE: &str = "Averages over the whole step: rows inserted per second \
      (l.i0, l.i1, l.i2), rows indexed per second (l.x), queries per second (q…). Each column's \
-     range is cut in four: ▲ green is its top quarter, ▼ red its bottom quarter. Nothing is red \
-     where the smallest value is at least 80% of the largest. ✕ grey is not comparable, since the \
-     step missed its write rate.";
+     range is cut in four: ▲ is its top quarter, ▼ its bottom quarter. Nothing is ▼ where the \
+     smallest value is at least 80% of the largest. ✕ is not comparable, since the step missed its \
+     write rate.";
 
 pub(crate) const RELATIVE_NOTE: &str = "The throughput of the table above as a share of the first \
-     contender's. ▲ blue is above 1.05, ▼ yellow below 0.95.";
+     contender's. ▲ is above 1.05, ▼ below 0.95.";
 
 pub(crate) const SLA_NOTE: &str = "Rows inserted per second while queries ran, on average over \
-     the step. The last row is the target. ✕ red is less than 95% of it.";
+     the step. The last row is the target. ✕ is less than 95% of it.";
 
 pub(crate) const LAG_NOTE: &str = "The longest delay of a write of the table above: time from when \
      it was due to its start, since the write before it had not ended. Response times start when a \
@@ -69,7 +70,7 @@ pub(crate) fn relative(model: &Model) -> Table {
         });
         Row::new(*name, cells.collect())
     });
-    Table { headings: model.step_headings(), rows: rows.collect() }
+    Table::new(model.step_headings(), rows.collect()).named("contender")
 }
 
 /// Every finished throughput as a share of the first contender's, with contender and step.
@@ -172,7 +173,7 @@ fn promised(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
         });
         Row::new(*name, cells.collect())
     });
-    Table { headings, rows: rows.collect() }
+    Table::new(headings, rows.collect()).named("contender")
 }
 
 fn promising<'m, 'a>(model: &'m Model<'a>) -> impl Iterator<Item = &'m StepModel<'a>> {

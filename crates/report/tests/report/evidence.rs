@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
-use crate::made::{html, result_json, text};
+use crate::made::{html, post, result_json};
 use crate::suite;
 use crate::whole_runs::{compared, part};
 
@@ -81,9 +81,9 @@ fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
     }
     assert_eq!(test(&found, "l.x")["times"], json!({}), "indexes are no operations");
 
-    let told = text(&run, Colour::Never);
+    let told = post(&run, Colour::Never);
     let row = told.split("p99 of service times").nth(1).expect(&told);
-    let row = row.lines().find(|line| line.starts_with("  qr100")).expect(&told);
+    let row = row.lines().find(|line| line.starts_with("qr100")).expect(&told);
     assert!(row.contains("201us") && row.contains("301us"), "{row}");
 
     let page = html(&run);
@@ -103,7 +103,7 @@ fn named(measure: &Value) -> String {
 fn slices_keep_no_times_and_tell_none() {
     let run = suite::judged();
     assert_eq!(test(&judged(&run), "point-query")["times"], json!({}));
-    assert!(!text(&run, Colour::Never).contains("service times"));
+    assert!(!post(&run, Colour::Never).contains("service times"));
     let page = html(&run);
     assert!(!page.contains("Service time by percentile") && !page.contains(">p99</abbr>"));
 }
@@ -154,7 +154,7 @@ fn what_the_dbms_counted_is_told_where_it_differs_or_a_rule_looks_at_it() {
     assert_eq!(counters["pg_stat_database.blks_hit"]["is_sure"], false);
 
     let page = html(&run);
-    assert!(part(&page, "qr100").contains("<details data-engine=\"qr100\">"));
+    assert!(part(&page, "qr100").contains("<div data-engine=\"qr100\">"));
     let tables: Value = serde_json::from_str(&embedded(&page, "engine")).unwrap();
     let table = tables["qr100"].as_str().unwrap();
     let row = table.split("pg_stat_wal.wal_bytes</th>").nth(1).unwrap();
@@ -216,13 +216,14 @@ fn a_finding_has_its_numbers_for_programs() {
 }
 
 #[test]
-fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
+fn the_most_that_others_used_of_the_cpus_is_told_with_the_verdicts() {
     let run = compared();
-    let trust = |run: &Run| {
+    let certainty = |run: &Run| {
         let page = html(run);
-        page.split("<p class=\"trust\">").nth(1).unwrap().split("</p>").next().unwrap().to_string()
+        let verdicts = page.split("<section id=\"verdicts\">").nth(1).unwrap();
+        verdicts.split("</section>").next().unwrap().to_string()
     };
-    assert!(!trust(&run).contains("other processes"), "it is not known");
+    assert!(!certainty(&run).contains("Other processes"), "it is not known");
     assert_eq!(parsed(&run)["comparison"]["most_other_cpu"], Value::Null);
 
     let mut busy = run;
@@ -234,8 +235,8 @@ fn the_most_that_others_used_of_the_cpus_stands_beside_what_speaks_for_trust() {
             cost.set(Metric::HostCpuBusy, server + others);
         }
     }
-    let told = trust(&busy);
-    assert!(told.contains("other processes used at most 3.0 % of the CPUs"), "{told}");
+    let told = certainty(&busy);
+    assert!(told.contains("Other processes used at most 3.0 % of the CPUs"), "{told}");
     let share = &parsed(&busy)["comparison"]["most_other_cpu"];
     assert!(about(share, 3.0), "{share}");
 }

@@ -1,7 +1,7 @@
 //! The formats of a run that is analysed for one of them alone.
 
 use rqps_analysis::comparison::{FailOn, Gate};
-use rqps_report::{Colour, File, Report};
+use rqps_report::{Colour, File, Report, Terminal};
 use rqps_store::Run;
 
 /// Functions of a run from those of its report.
@@ -31,11 +31,11 @@ made! {
 }
 
 pub(crate) fn text(run: &Run, colour: Colour) -> String {
-    rqps_report::text(&Report::new(run), colour)
+    rqps_report::text(&Report::new(run), Terminal { colour, ..Terminal::PLAIN })
 }
 
 pub(crate) fn post(run: &Run, colour: Colour) -> String {
-    rqps_report::post(&Report::new(run), colour)
+    rqps_report::post(&Report::new(run), Terminal { colour, ..Terminal::PLAIN })
 }
 
 pub(crate) fn gate(run: &Run, fail_on: FailOn) -> Option<Gate> {

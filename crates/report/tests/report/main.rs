@@ -24,6 +24,7 @@ mod profile;
 mod releases;
 mod sample;
 mod suite;
+mod terminal;
 mod text;
 mod whole_runs;
 

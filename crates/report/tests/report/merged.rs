@@ -34,7 +34,7 @@ fn runs_of_two_machines_become_one_report() {
     let page = html(&merged);
     assert!(page.contains("hosts with 2, 64 CPUs"));
     let machines = page.split("<h3>Machine</h3>").nth(1).unwrap();
-    for cell in ["<th scope=\"col\">a</th>", "<th scope=\"col\">b</th>", "AMD EPYC", "Ampere"] {
+    for cell in ["scope=\"col\">a</th>", "scope=\"col\">b</th>", "AMD EPYC", "Ampere"] {
         assert!(machines.contains(cell), "{cell}");
     }
     let json: Value = serde_json::from_str(&result_json(&merged)).unwrap();

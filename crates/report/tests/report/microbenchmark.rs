@@ -3,7 +3,7 @@ use rqps_store::{Run, Status};
 use serde_json::Value;
 
 use crate::json::schema;
-use crate::made::{csv, html, result_json, suite_files, summary_markdown, text};
+use crate::made::{csv, html, post, result_json, suite_files, summary_markdown, text};
 use crate::suite::{self, run};
 use crate::{HOSTILE, THREE, sample};
 
@@ -48,9 +48,9 @@ fn a_scale_up_reads_as_it_should() {
 fn writes_have_the_tables_of_the_io_bound_posts_when_debt_is_paid_after_each() {
     let mut run = run(&["postgres@17.6"], &[1]);
     let title = "iostat, vmstat normalized by operation rate";
-    assert!(!text(&run, Colour::Never).contains(title));
+    assert!(!post(&run, Colour::Never).contains(title));
     suite::vacuum_each_write(&mut run);
-    let text = text(&run, Colour::Never);
+    let text = post(&run, Colour::Never);
     assert_eq!(text.matches(title).count(), 10, "there are ten tests that write");
     let lines: Vec<&str> = text.split("update-index: iostat").nth(1).unwrap().lines().collect();
     let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");

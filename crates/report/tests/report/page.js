@@ -95,12 +95,12 @@ addEventListener("load", async () => {
     const inAddress = `open=${encodeURIComponent(folded.dataset.fold)}`;
     if (!location.hash.split("&").includes(inAddress)) faults.push(`${location.hash} does not have ${inAddress}`);
   }
-  const undrawn = () => all("main noscript, figure.rounds:not(:has(svg, p)), details[data-engine] > div:empty");
+  const undrawn = () => all("main noscript, figure.rounds:not(:has(svg, p)), [data-engine]:empty");
   if (!await until(() => undrawn().length === 0)) faults.push(`not drawn: ${undrawn()[0].outerHTML.slice(0, 80)}`);
   fits("unfolded");
   lanesFit();
   // What a DBMS counted is only put into the page now.
-  seen.engine = Object.fromEntries(all("details[data-engine]").map(folded => [folded.dataset.engine,
+  seen.engine = Object.fromEntries(all("[data-engine]").map(folded => [folded.dataset.engine,
     all("table", folded).map(table => [...table.rows].map(row => [...row.cells].map(cell => cell.textContent)))]));
 
   // A name below a chart takes its line away and brings it back.
@@ -258,7 +258,7 @@ addEventListener("load", async () => {
     // Others are relative to the baseline, and say so.
     const isBase = choose && choose.elements.base.selectedOptions[0].text === name;
     const still = all("main *").filter(part => part.childElementCount === 0 && part.checkVisibility()
-      && !part.closest(".contenders, option, .by, pre, code, .legend, .remarks, .note")
+      && !part.closest(".contenders, option, pre, code, .legend, #verdicts > ul, .note")
       && (part.title === name || part.textContent.trim().startsWith(name + ": ") || part.textContent.trim() === name));
     if (!isBase && still.length > 0) faults.push(`${name} is hidden and still in ${still[0].parentElement.outerHTML.slice(0, 120)}`);
     button.click();

@@ -174,7 +174,7 @@ fn statements_are_told_once_and_plans_with_those_who_have_them() {
     let text = "SELECT c FROM sbtest1 WHERE id=? AND c&lt;'&lt;b&gt;'";
     assert_eq!(test.matches(text).count(), 1);
     assert!(test.contains("× 10 in each operation"));
-    let plan = |plan: &str| test.split(plan).nth(1).unwrap().split("</dd>").next().unwrap();
+    let plan = |plan: &str| test.split(plan).nth(1).unwrap().split("</span>").next().unwrap();
     assert!(plan("Seq Scan on sbtest1").contains("postgres@9.6.24"));
     let others = plan("Index Scan using sbtest1_pkey on sbtest1");
     assert!(others.contains("postgres@17.6, postgres@18.0, postgres@16.10"), "{others}");

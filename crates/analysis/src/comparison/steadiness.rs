@@ -2,40 +2,27 @@
 //!
 //! An unsteady run is reported and not dropped: that would be choosing runs by their result.
 
-use rqps_analysis::comparison::{Observed, rates};
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::steady::{Class, Steady, steady};
 
-use super::Verdicts;
+use super::{Observed, Results, rates};
 
 /// Resampling gives the same result in every report.
 const SEED: u64 = 1;
 
 /// The whole runs of an arm in one test with known seconds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Unsteady {
-    pub(crate) contender: String,
+pub struct Unsteady {
+    pub contender: String,
     /// Runs that are long enough to decide this.
-    pub(crate) runs: usize,
+    pub runs: usize,
     /// Unsteady runs by kind, the most frequent first.
-    pub(crate) ways: Vec<(&'static str, usize)>,
+    pub ways: Vec<(&'static str, usize)>,
 }
 
 impl Unsteady {
-    /// `new in 4 of 6 runs (3 slow-down, 1 trend)`
-    fn words(&self) -> String {
-        let ways: Vec<String> =
-            self.ways.iter().map(|(way, count)| format!("{count} {way}")).collect();
-        format!(
-            "{} in {} of {} runs ({})",
-            self.contender,
-            self.count(),
-            self.runs,
-            ways.join(", ")
-        )
-    }
-
-    pub(crate) fn count(&self) -> usize {
+    /// Unsteady runs.
+    pub fn count(&self) -> usize {
         self.ways.iter().map(|(_, count)| count).sum()
     }
 }
@@ -75,9 +62,9 @@ fn unsteady(test: &Observed<'_>, contenders: &[&str]) -> Vec<Unsteady> {
     contenders.iter().filter_map(of).collect()
 }
 
-impl Verdicts<'_> {
+impl Results<'_> {
     /// Empty for slices, whose seconds all arms share.
-    pub(crate) fn unsteady(&self, test: &Observed<'_>) -> Vec<Unsteady> {
+    pub fn unsteady(&self, test: &Observed<'_>) -> Vec<Unsteady> {
         if self.plan.method_of(test.name) == Method::Slices {
             return Vec::new();
         }
@@ -85,17 +72,6 @@ impl Verdicts<'_> {
         let names: Vec<&str> =
             [self.base.as_str(), CONTROL].into_iter().chain(contenders).collect();
         unsteady(test, &names)
-    }
-
-    /// The remark on unsteady runs; none if all runs were steady, or too short to decide this.
-    pub(super) fn steadiness(&self) -> Option<String> {
-        let of = |test: &Observed<'_>| {
-            let words: Vec<String> = self.unsteady(test).iter().map(Unsteady::words).collect();
-            (!words.is_empty()).then(|| format!("{}: {}", test.name, words.join(", ")))
-        };
-        let tests: Vec<String> = self.tests.iter().filter_map(of).collect();
-        (!tests.is_empty())
-            .then(|| format!("Not at one level from start to end: {}.", tests.join("; ")))
     }
 }
 
@@ -105,8 +81,8 @@ mod tests {
     use rqps_plan::Counts;
     use rqps_store::{Measurement, Operation, RoundRecord, Second, SliceRecord, WorkRecord};
 
+    use super::super::tests;
     use super::*;
-    use rqps_analysis::comparison::tests;
 
     /// A run with the operations of each second, and a last one that is not whole.
     fn pass(round: u32, class: rqps_plan::Class, seconds: impl Fn(u64) -> u64) -> RoundRecord {
@@ -128,9 +104,8 @@ mod tests {
         }
     }
 
-    fn told(passes: &[RoundRecord]) -> Vec<String> {
-        let tests = tests(passes);
-        unsteady(&tests[0], &["base", "new"]).iter().map(Unsteady::words).collect()
+    fn found(passes: &[RoundRecord]) -> Vec<Unsteady> {
+        unsteady(&tests(passes)[0], &["base", "new"])
     }
 
     const LEVEL: fn(u64) -> u64 = |at| 1_000 + at * 7 % 5;
@@ -138,19 +113,20 @@ mod tests {
 
     #[test]
     fn a_run_that_was_not_steady_is_told() {
-        assert!(told(&[pass(1, Scan, LEVEL), pass(2, Scan, LEVEL)]).is_empty());
+        assert!(found(&[pass(1, Scan, LEVEL), pass(2, Scan, LEVEL)]).is_empty());
         let one = [pass(1, Scan, LEVEL), pass(2, Scan, SLOWER), pass(3, Scan, LEVEL)];
-        assert_eq!(told(&one), ["new in 1 of 3 runs (1 slow-down)"]);
+        let new = Unsteady { contender: "new".into(), runs: 3, ways: vec![("slow-down", 1)] };
+        assert_eq!(found(&one), [new]);
         let slower = pass(2, Scan, SLOWER);
         let discarded = RoundRecord { discarded: Some("busy".to_string()), ..slower };
-        assert!(told(&[pass(1, Scan, LEVEL), discarded]).is_empty(), "it does not count");
+        assert!(found(&[pass(1, Scan, LEVEL), discarded]).is_empty(), "it does not count");
     }
 
     #[test]
     fn steps_of_fixed_work_and_short_runs_have_no_level_to_keep() {
-        assert!(told(&[pass(1, DeleteOldest, SLOWER)]).is_empty());
+        assert!(found(&[pass(1, DeleteOldest, SLOWER)]).is_empty());
         let mut short = pass(1, Scan, SLOWER);
         short.slices[0].nanos = 12_000_000_000;
-        assert!(told(&[short]).is_empty());
+        assert!(found(&[short]).is_empty());
     }
 }

@@ -3,22 +3,23 @@
 use std::sync::OnceLock;
 
 use hdrhistogram::Histogram;
-use rqps_analysis::comparison::counted_operation;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
 use rqps_stats::{Normaliser, Window, sla};
 use rqps_store::{Measurement, Operation, RoundRecord, Second, Status, WorkRecord};
 
-use super::steadiness::{Steadiness, steadiness};
+use crate::comparison::counted_operation;
+use crate::steadiness::{Steadiness, steadiness};
 
-pub(crate) struct Measured<'a> {
-    pub(crate) round: &'a RoundRecord,
-    pub(crate) contender: &'a str,
-    pub(crate) record: &'a Measurement,
+/// A step or a test of one contender.
+pub struct Measured<'a> {
+    pub round: &'a RoundRecord,
+    pub contender: &'a str,
+    pub record: &'a Measurement,
     /// CPUs of the host.
     cpus: u32,
     /// By kind of operation, if the step has workers for it.
-    pub(crate) totals: Vec<Totals>,
+    pub totals: Vec<Totals>,
     /// The longest service time of the operation that the step counts, in nanoseconds.
     longest: Option<u64>,
     /// Rates of client 1 in whole seconds, in the operation that the step counts.
@@ -27,11 +28,11 @@ pub(crate) struct Measured<'a> {
 }
 
 /// The sum of all workers of one kind.
-pub(crate) type Totals = WorkRecord;
+pub type Totals = WorkRecord;
 
 impl<'a> Measured<'a> {
     /// None if it is not one of the arms.
-    pub(crate) fn new(round: &'a RoundRecord, contender: &str, cpus: u32) -> Option<Self> {
+    pub fn new(round: &'a RoundRecord, contender: &str, cpus: u32) -> Option<Self> {
         let (contender, record) = round.arms.get_key_value(contender)?;
         let totals: Vec<Totals> =
             Operation::ALL.into_iter().filter_map(|of| together(record, of)).collect();
@@ -43,44 +44,44 @@ impl<'a> Measured<'a> {
         Some(Measured { round, contender, record, cpus, totals, longest, rates, steadiness })
     }
 
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.record.status == Status::Done
     }
 
-    pub(crate) fn of(&self, operation: Operation) -> Option<&Totals> {
+    pub fn of(&self, operation: Operation) -> Option<&Totals> {
         self.totals.iter().find(|totals| totals.operation == operation)
     }
 
     /// The counted operations per second: queries in the steps that have them, rows inserted or
     /// indexed in the others.
-    pub(crate) fn throughput(&self) -> Option<f64> {
+    pub fn throughput(&self) -> Option<f64> {
         let window = self.window();
         window.per_second(Some(window.operations()))
     }
 
     /// The throughput if the step was measured to its end.
-    pub(crate) fn finished_rate(&self) -> Option<f64> {
+    pub fn finished_rate(&self) -> Option<f64> {
         self.throughput().filter(|_| self.is_done())
     }
 
     /// Seconds with records; the end of the step cuts the last one.
-    pub(crate) fn seconds(&self) -> usize {
+    pub fn seconds(&self) -> usize {
         self.totals.iter().map(|totals| totals.seconds.len()).max().unwrap_or(0)
     }
 
     /// Cached, since the page uses it twice and the test of a trend takes long.
-    pub(crate) fn steadiness(&self) -> Option<&Steadiness> {
+    pub fn steadiness(&self) -> Option<&Steadiness> {
         self.steadiness.get_or_init(|| steadiness(self)).as_ref()
     }
 
     /// Service times of the operation that the step's throughput counts.
-    pub(crate) fn counted_times(&self) -> Option<Histogram<u64>> {
+    pub fn counted_times(&self) -> Option<Histogram<u64>> {
         Some(self.of(counted_operation(self.round.counts))?.service.unpacked())
     }
 
     /// Rates of all clients in whole seconds, in the operation that the step counts. Empty for
     /// indexes and scans: an operation of theirs may take longer than a second.
-    pub(crate) fn counted_per_second(&self) -> Vec<f64> {
+    pub fn counted_per_second(&self) -> Vec<f64> {
         let operation = counted_operation(self.round.counts);
         let has_seconds = !matches!(self.round.counts, Counts::RowsIndexed | Counts::RowsScanned);
         let Some(totals) = self.of(operation).filter(|_| has_seconds) else { return Vec::new() };
@@ -94,20 +95,20 @@ impl<'a> Measured<'a> {
     }
 
     /// Rows that a counted operation returned or changed, on average.
-    pub(crate) fn rows_by_operation(&self) -> Option<f64> {
+    pub fn rows_by_operation(&self) -> Option<f64> {
         let done =
             self.of(counted_operation(self.round.counts)).filter(|done| done.operations > 0)?;
         Some(done.rows as f64 / done.operations as f64)
     }
 
     /// Whether the target write rate was met; none without a target.
-    pub(crate) fn sla(&self) -> Option<bool> {
+    pub fn sla(&self) -> Option<bool> {
         let target = self.record.target_rate?;
         Some(sla::is_met(self.window().insert_rate()?, target))
     }
 
     /// The totals as the formulas take them.
-    pub(crate) fn window(&self) -> Window<'_> {
+    pub fn window(&self) -> Window<'_> {
         let read = |metric| self.record.cost.get(metric);
         let rows = |operation| self.of(operation).map_or(0, |totals| totals.rows);
         Window {

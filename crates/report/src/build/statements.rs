@@ -1,13 +1,13 @@
 //! The statements of a test or step, and their query plans in each DBMS.
 
-use maud::{Markup, html};
 use rqps_store::{Planning, StatementRecord};
 
+use crate::document::{Block, Fold, Inline, List, ListItem, Style, Text};
 use crate::model::number::{duration, significant};
 
-const NOTE: &str = "? is a value that is drawn anew each time. A query plan is the shape from EXPLAIN before the \
-     first operation, outermost node first. Planning times come from Postgres, before the first operation and \
-     after the last.";
+const NOTE: &str = "? is a value that is drawn anew each time. A query plan is the shape from \
+     EXPLAIN before the first operation, outermost node first. Planning times come from Postgres, \
+     before the first operation and after the last.";
 
 /// The statements of a contender, and the rows of an operation.
 pub(super) struct By<'a> {
@@ -27,48 +27,40 @@ struct Sent<'a> {
 }
 
 /// Equal statements and query plans of several contenders appear once.
-pub(super) fn statements(of: &[By<'_>]) -> Markup {
+pub(super) fn statements(of: &[By<'_>]) -> Option<Block> {
     let all = sent(of);
-    let rows = rows(of);
-    html! {
-        @if !all.is_empty() {
-            details.statements open {
-                summary { "Statements and query plans" }
-                dl {
-                    @for one in &all {
-                        dt {
-                            code { (one.text) }
-                            @if one.times > 1 { " " span.by { "× " (one.times) " in each operation" } }
-                            @if one.by.len() < of.len() { " " span.by { (one.by.join(", ")) } }
-                        }
-                        @for (plan, by) in &one.plans {
-                            dd {
-                                (plan)
-                                @if one.plans.len() > 1 || by.len() < one.by.len() {
-                                    " " span.by { (by.join(", ")) }
-                                }
-                            }
-                        }
-                        @for (by, planning) in &one.planning {
-                            dd { "planned in " (took(planning)) " " span.by { (by) } }
-                        }
-                    }
-                }
-                @if !rows.is_empty() {
-                    p.returned {
-                        "Rows returned or changed per operation: "
-                        @for (index, (rows, by)) in rows.iter().enumerate() {
-                            @if index > 0 { ", " }
-                            (rows)
-                            @if by.len() < of.len() { " " span.by { (by.join(", ")) } }
-                        }
-                        "."
-                    }
-                }
-                p.note { (NOTE) }
-            }
-        }
+    if all.is_empty() {
+        return None;
     }
+    let items = all.iter().map(|one| item(one, of.len())).collect();
+    let mut blocks = vec![Block::List(List { style: Style::Bullets, items })];
+    let rows = rows(of).into_iter().map(|(rows, by)| rows + &whose(&by, of.len()));
+    let rows = rows.collect::<Vec<_>>().join(", ");
+    if !rows.is_empty() {
+        blocks.push(Block::text(format!("Rows returned or changed per operation: {rows}.")));
+    }
+    blocks.push(Block::text(NOTE));
+    let title = vec!["Statements and query plans".into()];
+    Some(Block::Fold(Fold { title, blocks, is_open: true, ..Fold::default() }))
+}
+
+fn item(one: &Sent<'_>, all: usize) -> ListItem {
+    let times = match one.times {
+        1 => String::new(),
+        times => format!(" × {times} in each operation"),
+    };
+    let text = vec![Inline::Code(one.text.to_string()), (times + &whose(&one.by, all)).into()];
+    let most = if one.plans.len() > 1 { usize::MAX } else { one.by.len() };
+    let plans = one.plans.iter().map(|(plan, by)| format!("→ {plan}{}", whose(by, most)));
+    let planned = one.planning.iter();
+    let planned = planned.map(|(by, planning)| format!("→ planned in {} ({by})", took(planning)));
+    let details = plans.chain(planned).map(|line| -> Text { vec![line.into()] }).collect();
+    ListItem { text, details, ..ListItem::default() }
+}
+
+/// Their names, unless all have it.
+fn whose(by: &[&str], all: usize) -> String {
+    if by.len() < all { format!(" ({})", by.join(", ")) } else { String::new() }
 }
 
 /// Numbers of rows, with the contenders of each.
