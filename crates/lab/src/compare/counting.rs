@@ -126,7 +126,9 @@ impl CountedServer<'_> {
         let mut of_threads = Vec::new();
         for (name, file) in rqps_dbms::outputs(self.data, COUNTS)? {
             let Some(written) = counts_file(&name) else { continue };
-            let is_worker = written.part.is_none() && !before.contains(&written);
+            // A process that has not ended has an empty file, which names no thread.
+            let has_ended = written.part.is_none() && written.thread.is_some();
+            let is_worker = has_ended && !before.contains(&written);
             if is_worker || (written.process, written.part) == (process, Some(part)) {
                 let counts = read_counts(BufReader::new(file));
                 let wrong = |error| LabError::Uncounted(format!("{name}: {error}"));
