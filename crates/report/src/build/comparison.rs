@@ -205,9 +205,6 @@ fn limits(verdicts: &Verdicts<'_>) -> String {
     if verdicts.plan.control {
         told += " The baseline is the mean of the baseline and its A/A control.";
     }
-    if !verdicts.plan.of.is_chain() && verdicts.plan.loads.is_some() {
-        told += " Intervals hold for these loads: the effect of another load may be larger.";
-    }
     if let Some((micros, share)) = verdicts.reading() {
         let share = 100.0 * share;
         told += &format!(

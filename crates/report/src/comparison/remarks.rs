@@ -54,6 +54,10 @@ impl Verdicts<'_> {
         });
         remarks.extend(equals);
         remarks.extend([self.controls(), self.machine(), self.decided()]);
+        if !self.plan.of.is_chain() && self.plan.loads.is_some() {
+            let loads = "Intervals hold for these loads: the effect of another may be larger.";
+            remarks.push(loads.to_string());
+        }
         remarks.extend(self.methods());
         if self.is_in_pairs() {
             let pairs = "Not all servers fit in memory: measured in pairs with the baseline. \
