@@ -54,7 +54,7 @@ pub(super) struct CountedServer<'a> {
     pub(super) cancel: &'a Cancel,
 }
 
-/// ClientCrew that send operations, as few as they are asked for.
+/// Clients that send as many operations as they are asked for.
 pub(super) struct ClientCrew(Crew, usize);
 
 impl ClientCrew {
@@ -63,7 +63,7 @@ impl ClientCrew {
         Ok(ClientCrew(Crew::start(work)?, clients))
     }
 
-    /// ClientCrew that leave the server alone for a moment before each operation.
+    /// Clients that leave the server alone for a moment before each operation.
     fn pausing(work: Vec<Box<dyn Work>>) -> Result<ClientCrew, LabError> {
         let pausing = |work| Box::new(Pausing(work)) as Box<dyn Work>;
         ClientCrew::start(work.into_iter().map(pausing).collect())

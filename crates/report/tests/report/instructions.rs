@@ -7,7 +7,7 @@ use rqps_store::{CountRecord, FunctionCount, Run};
 use serde_json::Value;
 
 use crate::json::schema;
-use crate::made::{gate, junit, result_json, text};
+use crate::made::{gate, html, junit, result_json, text};
 use crate::suite;
 
 /// An operation of `scan` in both arms, with its instructions in `decode`.
@@ -63,8 +63,14 @@ fn the_functions_with_more_instructions_are_named() {
         text.contains("scan: 54,000 -> 84,500 instructions per operation (+56.48 %)\n"),
         "{text}"
     );
-    assert!(text.contains("    +30,500 decode (50,000 -> 80,500; mysqld, decode.cc)"), "{text}");
+    assert!(text.contains("  +30,500 decode (50,000 -> 80,500; mysqld, decode.cc)"), "{text}");
     assert!(!text.contains("copy"), "it is the same: {text}");
+    let page = html(&run);
+    let section = page.split("<section id=\"instructions\">").nth(1).expect("it has a section");
+    let section = section.split("</section>").next().unwrap();
+    for cell in ["decode", "50,000", "80,500", "+30,500", "mysqld, decode.cc"] {
+        assert!(section.contains(cell), "{cell}: {section}");
+    }
     let contender = first_contender(&run);
     let count = &contender["instructions"][0];
     assert_eq!(
