@@ -13,6 +13,7 @@ pub struct Dialect(pub(crate) &'static Sql);
 /// What one DBMS accepts and others do not.
 pub struct Sql {
     pub name: &'static str,
+    pub lexis: Lexis,
     /// The placeholder of the `n`th parameter, counted from 1.
     pub placeholder: fn(usize) -> String,
     /// The engine to name after a table's columns, where one must be named.
@@ -66,6 +67,52 @@ pub struct Sql {
     /// Queries for the kernel's id of the thread that serves a connection. A DBMS knows at most one
     /// of them.
     pub thread_queries: &'static [&'static str],
+}
+
+/// How a text is split into statements, and what of it is no SQL but a literal, a comment or a
+/// name. Quotes within quotes are doubled in all DBMSs.
+#[derive(Clone, Copy, Debug)]
+pub struct Lexis {
+    /// The program that runs scripts, and the first character of its own commands, which are no
+    /// SQL.
+    pub client: (&'static str, char),
+    /// `/* /* */ */` is one comment.
+    pub nests_comments: bool,
+    /// `#` begins a comment, and `--` only before a blank.
+    pub has_hash_comments: bool,
+    /// `/*!50000 … */` is SQL.
+    pub runs_comments: bool,
+    pub backslash: Backslash,
+    /// Quotes of names beside `"`: opening and closing.
+    pub name_quotes: &'static [(char, char)],
+    /// `$$…$$` and `$tag$…$tag$` are literals, and `a[1:n]` is a slice.
+    pub has_dollar_quotes: bool,
+    /// `?` is a placeholder; otherwise it is an operator.
+    pub has_question_marks: bool,
+    /// First characters of the DBMS's own named placeholders beside `:`.
+    pub own_placeholders: &'static [char],
+    pub body: Body,
+}
+
+/// Where a backslash escapes a quote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Backslash {
+    Nowhere,
+    /// In `E'…'`.
+    InE,
+    /// In all literals.
+    InLiterals,
+}
+
+/// How a semicolon can stand within a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Body {
+    /// In parentheses, and in the `BEGIN ATOMIC … END` of a function.
+    Atomic,
+    /// After the line `DELIMITER //`, which the client program reads.
+    Delimiter,
+    /// In a trigger, up to `; END;`.
+    Trigger,
 }
 
 /// Of a table and its column.

@@ -45,7 +45,9 @@ use rqps_wire::Target;
 pub use code::read_code_again;
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use descriptor::{Descriptor, Footprint, descriptor};
-pub use dialect::{Dialect, Forced, Indexes, Partitions, Sql, Transactions};
+pub use dialect::{
+    Backslash, Body, Dialect, Forced, Indexes, Lexis, Partitions, Sql, Transactions,
+};
 pub use direct::reads_directly;
 pub use error::DbmsError;
 pub use fresh::BEGUN;

@@ -16,6 +16,8 @@ pub mod insert_benchmark;
 pub mod microbenchmark;
 mod random;
 mod script;
+#[cfg_attr(not(test), expect(dead_code, reason = "no verb reads a folder of SQL yet"))]
+mod sql;
 mod task;
 
 use std::str::FromStr;

@@ -2,10 +2,22 @@
 
 use rqps_wire::{Connection, Error, Row};
 
-use crate::dialect::{Forced, Indexes, Partitions, Sql, Transactions};
+use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 const SQL: Sql = Sql {
     name: "mysql",
+    lexis: Lexis {
+        client: ("mysql", '\\'),
+        nests_comments: false,
+        has_hash_comments: true,
+        runs_comments: true,
+        backslash: Backslash::InLiterals,
+        name_quotes: &[('`', '`')],
+        has_dollar_quotes: false,
+        has_question_marks: true,
+        own_placeholders: &[],
+        body: Body::Delimiter,
+    },
     placeholder: |_| "?".to_string(),
     engine: None,
     float: "float",

@@ -2,10 +2,22 @@
 
 use rqps_wire::{Connection, Error, Row, scalar};
 
-use crate::dialect::{Forced, Indexes, Partitions, Sql, Transactions};
+use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 pub(crate) static SQL: Sql = Sql {
     name: "postgres",
+    lexis: Lexis {
+        client: ("psql", '\\'),
+        nests_comments: true,
+        has_hash_comments: false,
+        runs_comments: false,
+        backslash: Backslash::InE,
+        name_quotes: &[],
+        has_dollar_quotes: true,
+        has_question_marks: false,
+        own_placeholders: &[],
+        body: Body::Atomic,
+    },
     placeholder: |n| format!("${n}"),
     engine: None,
     float: "real",

@@ -2,10 +2,22 @@
 
 use rqps_wire::{Connection, Error};
 
-use crate::dialect::{Forced, Indexes, Partitions, Sql, Transactions};
+use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 pub(crate) static SQL: Sql = Sql {
     name: "sqlite",
+    lexis: Lexis {
+        client: ("sqlite3", '.'),
+        nests_comments: false,
+        has_hash_comments: false,
+        runs_comments: false,
+        backslash: Backslash::Nowhere,
+        name_quotes: &[('`', '`'), ('[', ']')],
+        has_dollar_quotes: false,
+        has_question_marks: true,
+        own_placeholders: &['@', '$'],
+        body: Body::Trigger,
+    },
     placeholder: |n| format!("?{n}"),
     engine: None,
     float: "real",

@@ -1,0 +1,3 @@
+//! Texts.
+
+mod texts;

@@ -1,0 +1,429 @@
+//! From a text of SQL to its words, literals, names, placeholders and symbols, by the rules of one
+//! DBMS. This is no parser: it knows only what it takes to find placeholders and the ends of
+//! statements.
+//!
+//! Sources: PostgreSQL documentation, "Lexical Structure"; MySQL Reference Manual, "Language
+//! Structure"; SQLite documentation, "SQLite Keywords" and the lexical diagrams of "SQL As
+//! Understood By SQLite".
+
+use std::fmt;
+
+use rqps_dbms::{Backslash, Body, Lexis};
+
+/// Where a value is put into a statement.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Placeholder {
+    /// `:name`
+    Named(String),
+    /// `$1`, on SQLite also `?1`; counted from 1.
+    Numbered(u32),
+    /// `?`
+    Next,
+}
+
+impl fmt::Display for Placeholder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Placeholder::Named(name) => write!(f, ":{name}"),
+            Placeholder::Numbered(number) => write!(f, "${number}"),
+            Placeholder::Next => f.write_str("?"),
+        }
+    }
+}
+
+/// What is wrong in a text of SQL, and in which line, counted from 1.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{line}: {what}")]
+pub(crate) struct SqlTextError {
+    pub(crate) line: u32,
+    pub(crate) what: String,
+}
+
+/// What a part of a text is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Word,
+    Literal,
+    /// A name in quotes.
+    Name,
+    Number,
+    Placeholder(Placeholder),
+    Symbol(char),
+    /// `/*!50000`, which begins SQL in a comment, or `*/`, which ends it.
+    Mark,
+    /// What ends a statement.
+    Delimiter,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct SqlToken<'a> {
+    pub(super) part: Part,
+    pub(super) text: &'a str,
+    /// Its first byte in the whole text, and its line.
+    pub(super) start: usize,
+    pub(super) line: u32,
+}
+
+/// An open bracket.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Bracket {
+    Parenthesis(u32),
+    Array,
+    /// Of a subscript, which may be a slice.
+    Subscript,
+}
+
+/// Reads tokens one after another.
+pub(super) struct Tokens<'a> {
+    text: &'a str,
+    lexis: Lexis,
+    at: usize,
+    line: u32,
+    delimiter: &'a str,
+    /// The line where SQL in a comment began.
+    executable: Option<u32>,
+    brackets: Vec<Bracket>,
+    /// The token before is the word ARRAY, or a bracket or comma in an array.
+    may_begin_array: bool,
+}
+
+/// Words that `[` follows to begin an array, not a subscript.
+const ARRAY: &str = "array";
+
+impl<'a> Tokens<'a> {
+    pub(super) fn new(text: &'a str, lexis: Lexis) -> Tokens<'a> {
+        Tokens {
+            text,
+            lexis,
+            at: 0,
+            line: 1,
+            delimiter: ";",
+            executable: None,
+            brackets: Vec::new(),
+            may_begin_array: false,
+        }
+    }
+
+    pub(super) fn delimiter(&self) -> &'a str {
+        self.delimiter
+    }
+
+    /// The line of the outermost open parenthesis, where a semicolon within does not end a
+    /// statement.
+    pub(super) fn parenthesis(&self) -> Option<u32> {
+        self.brackets.iter().find_map(|bracket| match bracket {
+            Bracket::Parenthesis(line) => Some(*line),
+            _ => None,
+        })
+    }
+
+    /// A new statement begins.
+    pub(super) fn forget_brackets(&mut self) {
+        self.brackets.clear();
+    }
+
+    /// The rest of the line, which is taken.
+    pub(super) fn rest_of_line(&mut self) -> &'a str {
+        let rest = self.rest();
+        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+        self.advance(line.len());
+        line.trim()
+    }
+
+    /// Changes what ends a statement, to the rest of the line.
+    pub(super) fn change_delimiter(&mut self, line: u32) -> Result<(), SqlTextError> {
+        self.delimiter = self.rest_of_line();
+        match self.delimiter.is_empty() || self.delimiter.contains('\\') {
+            true => Err(error(line, "DELIMITER needs another delimiter, as in DELIMITER //")),
+            false => Ok(()),
+        }
+    }
+
+    /// The lines of data behind a `COPY … FROM STDIN`, without the line `\.` that ends them.
+    pub(super) fn copied_lines(&mut self, line: u32) -> Result<&'a str, SqlTextError> {
+        self.rest_of_line();
+        self.advance(self.rest().len().min(1));
+        let data = self.rest();
+        let mut length = 0;
+        for row in data.split_inclusive('\n') {
+            if row.trim_end_matches(['\r', '\n']) == "\\." {
+                self.advance(length + row.len());
+                return Ok(&data[..length]);
+            }
+            length += row.len();
+        }
+        Err(error(
+            line,
+            "the data of the COPY that begins here do not end. End them with a line \\.",
+        ))
+    }
+
+    pub(super) fn next(&mut self) -> Result<Option<SqlToken<'a>>, SqlTextError> {
+        self.skip()?;
+        let (start, line) = (self.at, self.line);
+        if self.rest().is_empty() {
+            return match self.executable {
+                Some(line) => {
+                    Err(error(line, "the comment that begins here does not end: */ is missing"))
+                }
+                None => Ok(None),
+            };
+        }
+        let part = self.part()?;
+        let text = &self.text[start..self.at];
+        self.note(&part, text);
+        Ok(Some(SqlToken { part, text, start, line }))
+    }
+
+    /// Keeps track of brackets.
+    fn note(&mut self, part: &Part, text: &str) {
+        let in_array = self.brackets.last() == Some(&Bracket::Array);
+        let may_begin_array = self.may_begin_array;
+        self.may_begin_array = false;
+        match part {
+            Part::Word => self.may_begin_array = text.eq_ignore_ascii_case(ARRAY),
+            Part::Symbol('(') => self.brackets.push(Bracket::Parenthesis(self.line)),
+            Part::Symbol('[') if may_begin_array => {
+                self.brackets.push(Bracket::Array);
+                self.may_begin_array = true;
+            }
+            Part::Symbol('[') => self.brackets.push(Bracket::Subscript),
+            Part::Symbol(')' | ']') => drop(self.brackets.pop()),
+            Part::Symbol(',') => self.may_begin_array = in_array,
+            _ => {}
+        }
+    }
+
+    fn rest(&self) -> &'a str {
+        &self.text[self.at..]
+    }
+
+    fn advance(&mut self, bytes: usize) {
+        let taken = &self.rest().as_bytes()[..bytes];
+        self.line += taken.iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.at += bytes;
+    }
+
+    /// Blanks and comments.
+    fn skip(&mut self) -> Result<(), SqlTextError> {
+        loop {
+            let rest = self.rest();
+            let blanks = rest.len() - rest.trim_start().len();
+            if blanks > 0 {
+                self.advance(blanks);
+            } else if self.begins_line_comment() {
+                self.advance(rest.find('\n').unwrap_or(rest.len()));
+            } else if rest.starts_with("/*") && !self.begins_executable() {
+                let length = self.comment()?;
+                self.advance(length);
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    fn begins_line_comment(&self) -> bool {
+        let rest = self.rest();
+        if self.lexis.has_hash_comments {
+            let dashes = rest.strip_prefix("--");
+            let is_blank = |c: char| c.is_whitespace() || c.is_control();
+            return rest.starts_with('#')
+                || dashes.is_some_and(|after| after.is_empty() || after.starts_with(is_blank));
+        }
+        rest.starts_with("--")
+    }
+
+    fn begins_executable(&self) -> bool {
+        let rest = self.rest();
+        self.lexis.runs_comments && (rest.starts_with("/*!") || rest.starts_with("/*M!"))
+    }
+
+    /// The bytes of the comment that begins here.
+    fn comment(&self) -> Result<usize, SqlTextError> {
+        let rest = self.rest();
+        let (mut depth, mut length) = (1, 2);
+        while depth > 0 {
+            let after = &rest[length..];
+            let opens = self.lexis.nests_comments.then(|| after.find("/*")).flatten();
+            match (opens, after.find("*/")) {
+                (Some(opens), Some(closes)) if opens < closes => {
+                    depth += 1;
+                    length += opens + 2;
+                }
+                (_, Some(closes)) => {
+                    depth -= 1;
+                    length += closes + 2;
+                }
+                (_, None) => {
+                    let what = "the comment that begins here does not end: */ is missing";
+                    return Err(error(self.line, what));
+                }
+            }
+        }
+        Ok(length)
+    }
+
+    /// Takes the part that begins here.
+    fn part(&mut self) -> Result<Part, SqlTextError> {
+        let rest = self.rest();
+        let mut chars = rest.chars();
+        let (first, second) = (chars.next().unwrap_or_default(), chars.next());
+        let is = |it: char| second == Some(it);
+        if rest.starts_with(self.delimiter) {
+            self.advance(self.delimiter.len());
+            return Ok(Part::Delimiter);
+        }
+        if self.begins_executable() {
+            return Ok(self.executable());
+        }
+        match first {
+            '*' if is('/') && self.executable.take().is_some() => self.take(2, Part::Mark),
+            '\'' => self.quoted('\'', self.lexis.backslash == Backslash::InLiterals, "literal"),
+            'e' | 'E' if is('\'') && self.lexis.backslash == Backslash::InE => {
+                self.advance(1);
+                self.quoted('\'', true, "literal")
+            }
+            // A literal or a name: which of them depends on settings.
+            '"' => self.quoted('"', self.lexis.backslash == Backslash::InLiterals, "quote"),
+            '$' => self.dollar(second),
+            '?' if self.lexis.has_question_marks => {
+                let digits = match self.lexis.body {
+                    Body::Trigger => digits(&rest[1..]),
+                    _ => "",
+                };
+                match digits.is_empty() {
+                    true => self.take(1, Part::Placeholder(Placeholder::Next)),
+                    false => self.numbered(digits),
+                }
+            }
+            ':' if is(':') || is('=') => self.take(2, Part::Symbol(':')),
+            ':' if second.is_some_and(begins_name) => self.named(),
+            c if self.lexis.own_placeholders.contains(&c) && second.is_some_and(begins_name) => {
+                Err(self.not_ours(c))
+            }
+            c if begins_name(c) => {
+                let length = rest.find(|c| !is_in_name(c) && c != '$').unwrap_or(rest.len());
+                self.take(length, Part::Word)
+            }
+            c if c.is_ascii_digit() => {
+                let length = rest.find(|c| !is_in_name(c) && c != '.').unwrap_or(rest.len());
+                self.take(length, Part::Number)
+            }
+            c => match self.lexis.name_quotes.iter().find(|(open, _)| *open == c) {
+                Some((_, close)) => self.quoted(*close, false, "name"),
+                None => self.take(c.len_utf8(), Part::Symbol(c)),
+            },
+        }
+    }
+
+    fn take(&mut self, bytes: usize, part: Part) -> Result<Part, SqlTextError> {
+        self.advance(bytes);
+        Ok(part)
+    }
+
+    /// SQL begins in a comment: its mark is the version of the server.
+    fn executable(&mut self) -> Part {
+        self.executable = Some(self.line);
+        let mark = self.rest().find('!').map_or(0, |mark| mark + 1);
+        self.advance(mark + digits(&self.rest()[mark..]).len());
+        Part::Mark
+    }
+
+    /// What stands in quotes, the first of which begins here.
+    fn quoted(&mut self, close: char, escapes: bool, what: &str) -> Result<Part, SqlTextError> {
+        let rest = self.rest();
+        let mut chars = rest.char_indices().skip(1).peekable();
+        while let Some((at, c)) = chars.next() {
+            if c == '\\' && escapes {
+                chars.next();
+            } else if c == close {
+                match chars.peek() {
+                    Some((_, next)) if *next == close && close != ']' => drop(chars.next()),
+                    _ => {
+                        let is_name = what == "name";
+                        self.advance(at + close.len_utf8());
+                        return Ok(if is_name { Part::Name } else { Part::Literal });
+                    }
+                }
+            }
+        }
+        let what = format!("the {what} that begins here does not end: {close} is missing");
+        Err(error(self.line, &what))
+    }
+
+    /// `$1` or, where there are such, `$tag$ … $tag$`.
+    fn dollar(&mut self, second: Option<char>) -> Result<Part, SqlTextError> {
+        let rest = self.rest();
+        let digits = digits(&rest[1..]);
+        if !digits.is_empty() {
+            return self.numbered(digits);
+        }
+        if self.lexis.has_dollar_quotes {
+            let after = &rest[1..];
+            let length = after.find(|c| !is_in_name(c)).unwrap_or(after.len());
+            if after[length..].starts_with('$') {
+                let tag = &rest[..length + 2];
+                let Some(end) = rest[tag.len()..].find(tag) else {
+                    let what =
+                        format!("the literal that begins here does not end: {tag} is missing");
+                    return Err(error(self.line, &what));
+                };
+                return self.take(2 * tag.len() + end, Part::Literal);
+            }
+        }
+        match self.lexis.own_placeholders.contains(&'$') && second.is_some_and(begins_name) {
+            true => Err(self.not_ours('$')),
+            false => self.take(1, Part::Symbol('$')),
+        }
+    }
+
+    /// A placeholder with a number behind its first character.
+    fn numbered(&mut self, digits: &str) -> Result<Part, SqlTextError> {
+        let number = digits.parse().ok().filter(|number| *number > 0);
+        let number = number.ok_or_else(|| {
+            error(self.line, &format!("placeholders are numbered from 1, not {digits}"))
+        })?;
+        self.take(1 + digits.len(), Part::Placeholder(Placeholder::Numbered(number)))
+    }
+
+    fn named(&mut self) -> Result<Part, SqlTextError> {
+        let rest = self.rest();
+        let name = word(&rest[1..]);
+        if self.brackets.last() == Some(&Bracket::Subscript) && self.lexis.has_dollar_quotes {
+            let what = format!(
+                "':{name}' in a subscript may be a parameter or the end of a slice. Write (:{name}) \
+                 for a parameter, ': {name}' for a slice"
+            );
+            return Err(error(self.line, &what));
+        }
+        self.take(1 + name.len(), Part::Placeholder(Placeholder::Named(name.to_string())))
+    }
+
+    fn not_ours(&self, mark: char) -> SqlTextError {
+        let name = word(&self.rest()[1..]);
+        let what = format!("'{mark}{name}' would be a parameter without a value. Write :{name}");
+        error(self.line, &what)
+    }
+}
+
+pub(super) fn error(line: u32, what: &str) -> SqlTextError {
+    SqlTextError { line, what: what.to_string() }
+}
+
+fn begins_name(c: char) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || !c.is_ascii()
+}
+
+fn is_in_name(c: char) -> bool {
+    begins_name(c) || c.is_ascii_digit()
+}
+
+/// The name that a text begins with.
+fn word(text: &str) -> &str {
+    &text[..text.find(|c| !is_in_name(c)).unwrap_or(text.len())]
+}
+
+/// The digits that a text begins with.
+fn digits(text: &str) -> &str {
+    &text[..text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len())]
+}
