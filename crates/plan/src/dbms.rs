@@ -30,6 +30,8 @@ struct Described {
     /// A build of it is part of rqps: its name alone means that build.
     is_bundled: bool,
     has_partitions: bool,
+    /// The DBMS whose SQL it mostly accepts.
+    resembles: Option<&'static str>,
 }
 
 const SERVER: Described = Described {
@@ -40,6 +42,7 @@ const SERVER: Described = Described {
     is_embedded: false,
     is_bundled: false,
     has_partitions: true,
+    resembles: None,
 };
 
 /// By their places in [`Dbms`].
@@ -66,6 +69,7 @@ static DBMSS: [Described; 4] = [
         name: "mariadb",
         schemes: &[],
         engines: &["innodb", "rocksdb"],
+        resembles: Some("mysql"),
         ..SERVER
     },
 ];
@@ -99,6 +103,11 @@ impl Dbms {
     /// Tables of it can be split by ranges of a key.
     pub fn has_partitions(self) -> bool {
         self.kind().has_partitions
+    }
+
+    /// The name of the DBMS whose SQL it mostly accepts.
+    pub fn resembles(self) -> Option<&'static str> {
+        self.kind().resembles
     }
 
     /// By the scheme of a URL.

@@ -6,10 +6,6 @@
 mod asked;
 mod check;
 mod explain;
-#[cfg_attr(
-    not(test),
-    expect(dead_code, unused_imports, reason = "no verb evaluates expressions yet")
-)]
 mod expression;
 mod index_only;
 pub mod insert_benchmark;

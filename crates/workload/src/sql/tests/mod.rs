@@ -1,3 +1,4 @@
-//! Texts.
+//! Texts, and folders of them.
 
+mod folders;
 mod texts;
