@@ -62,6 +62,8 @@ pub enum Type {
     Int4,
     Int8,
     Varchar,
+    /// The server finds the type; values are text, as it writes them.
+    Inferred,
 }
 
 /// A parameter's value; integers are sent in the width that the statement declared.
@@ -69,6 +71,7 @@ pub enum Type {
 pub enum Value<'a> {
     Int(i64),
     Text(&'a [u8]),
+    Null,
 }
 
 /// A statement that this connection has prepared; valid only there.

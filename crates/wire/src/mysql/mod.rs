@@ -264,7 +264,7 @@ impl Connection for Mysql {
             bind(out, &prepared.types);
             prepared.bound = true;
         }
-        for (value, declared) in values.iter().zip(&prepared.types) {
+        for (index, (value, declared)) in values.iter().zip(&prepared.types).enumerate() {
             match (value, declared) {
                 (Value::Int(value), Type::Int4) => {
                     out.extend_from_slice(&(*value as i32).to_le_bytes());
@@ -274,6 +274,7 @@ impl Connection for Mysql {
                     put_length(out, text.len() as u64);
                     out.extend_from_slice(text);
                 }
+                (Value::Null, _) => out[NULLS + index / 8] |= 1 << (index % 8),
             }
         }
         self.send()?;
@@ -348,12 +349,16 @@ fn descriptions(columns: u64, deprecate_eof: bool) -> u64 {
     columns.saturating_add(u64::from(!deprecate_eof && columns > 0))
 }
 
+/// Where the bits of NULL begin in COM_STMT_EXECUTE: behind the header of the packet, the command,
+/// the statement, the flags and the iterations.
+const NULLS: usize = 4 + 1 + 4 + 1 + 4;
+
 /// Type codes of the protocol: LONG, LONGLONG, VAR_STRING.
 fn type_code(parameter: Type) -> u8 {
     match parameter {
         Type::Int4 => 0x03,
         Type::Int8 => 0x08,
-        Type::Varchar => 0xfd,
+        Type::Varchar | Type::Inferred => 0xfd,
     }
 }
 

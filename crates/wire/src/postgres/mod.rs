@@ -177,7 +177,8 @@ impl Connection for Postgres {
 
         let mut execution = vec![b'B', 0, 0, 0, 0, 0];
         execution.extend_from_slice(name.as_bytes());
-        execution.extend_from_slice(&[0, 0, 1, 0, 1]);
+        execution.push(0);
+        execution.extend_from_slice(&formats(parameters));
         execution.extend_from_slice(&(parameters.len() as u16).to_be_bytes());
         let head = execution.len();
         self.statements.push(Prepared { types: parameters.to_vec(), execution, head });
@@ -205,6 +206,7 @@ impl Connection for Postgres {
                     out.extend_from_slice(&(text.len() as u32).to_be_bytes());
                     out.extend_from_slice(text);
                 }
+                (Value::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
             }
         }
         // The type does not count.
@@ -271,12 +273,25 @@ impl Drop for Postgres {
     }
 }
 
+/// Format codes of the parameters: one for all where all are binary, which is 1, else one for each.
+fn formats(parameters: &[Type]) -> Vec<u8> {
+    if !parameters.contains(&Type::Inferred) {
+        return vec![0, 1, 0, 1];
+    }
+    let mut formats = (parameters.len() as u16).to_be_bytes().to_vec();
+    for parameter in parameters {
+        formats.extend_from_slice(&[0, u8::from(*parameter != Type::Inferred)]);
+    }
+    formats
+}
+
 /// Object identifiers of the types, from the catalogue `pg_type`.
 fn oid(parameter: Type) -> u32 {
     match parameter {
         Type::Int4 => 23,
         Type::Int8 => 20,
         Type::Varchar => 1043,
+        Type::Inferred => 0,
     }
 }
 

@@ -44,6 +44,7 @@ macro_rules! functions {
 
 functions! {
     sqlite3_bind_int64(*mut ffi::sqlite3_stmt, c_int, i64) -> c_int;
+    sqlite3_bind_null(*mut ffi::sqlite3_stmt, c_int) -> c_int;
     sqlite3_bind_text(*mut ffi::sqlite3_stmt, c_int, *const c_char, c_int, Destructor) -> c_int;
     sqlite3_busy_handler(*mut ffi::sqlite3, BusyHandler, *mut c_void) -> c_int;
     sqlite3_changes(*mut ffi::sqlite3) -> c_int;

@@ -187,6 +187,8 @@ impl Sqlite {
             // SAFETY: the statement is this connection's; SQLite checks whether it has such a
             // parameter.
             Value::Int(value) => unsafe { (functions.sqlite3_bind_int64)(statement, index, value) },
+            // SAFETY: as above.
+            Value::Null => unsafe { (functions.sqlite3_bind_null)(statement, index) },
             Value::Text(text) => {
                 let length = text.len() as c_int;
                 // SAFETY: as above; the length of the text is right, and it is copied.
@@ -363,6 +365,9 @@ mod tests {
         assert_eq!(sqlite.execute(select, &[Value::Int(9)]).unwrap(), 0);
         let delete = sqlite.prepare("delete from t where v = ?", &[Type::Varchar]).unwrap();
         assert_eq!(sqlite.execute(delete, &[Value::Text(b"b")]).unwrap(), 1);
+        let of_null = sqlite.prepare("select v from t where ? is null", &[Type::Inferred]).unwrap();
+        assert_eq!(sqlite.execute(of_null, &[Value::Text(b"")]).unwrap(), 0);
+        assert_eq!(sqlite.execute(of_null, &[Value::Null]).unwrap(), 2);
     }
 
     #[test]
