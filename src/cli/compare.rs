@@ -352,6 +352,7 @@ impl Arguments {
     fn workload(&self, wanted: &Wanted) -> anyhow::Result<Workload> {
         let asked = Asked {
             workload: wanted,
+            contenders: &self.contenders.all(),
             rows: self.rows,
             tables: self.tables,
             writes: self.writes.as_deref(),

@@ -26,6 +26,7 @@ mod registries;
 mod reports;
 mod repository;
 mod safety;
+mod sql;
 mod sqlite;
 mod usage;
 mod wire;

@@ -51,6 +51,8 @@ pub struct Sql {
     pub limits_deletes: bool,
     /// The query whether a table of a name exists, which returns a row if so.
     pub exists: fn(&str) -> String,
+    /// The query for the names of all tables of a user's own, as SQL takes them.
+    pub tables: &'static str,
     /// Ways to explain a statement to people, the newest first: old releases know only old ones.
     pub explain: &'static [&'static str],
     /// The part of a result row that belongs to the query plan.
@@ -195,6 +197,15 @@ impl Dialect {
     /// The placeholder of the `n`th parameter, counted from 1.
     pub fn placeholder(self, n: usize) -> String {
         (self.0.placeholder)(n)
+    }
+
+    /// The statement that begins a transaction.
+    pub fn begin(self, writes: bool) -> &'static str {
+        match self.transactions {
+            Transactions::Text => "BEGIN",
+            Transactions::Prepared { write, .. } if writes => write,
+            Transactions::Prepared { read, .. } => read,
+        }
     }
 
     /// The server's thread that serves a connection, where it reports it.

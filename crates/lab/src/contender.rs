@@ -68,7 +68,7 @@ pub(crate) fn run(
     }
     let target = server.target().clone();
     let (dialect, is_own) = (Dialect::from(contender), server.data().is_some());
-    let site = Site { target: &target, dialect, seed: plan.seed, is_own };
+    let site = Site { target: &target, dbms: contender.dbms, dialect, seed: plan.seed, is_own };
     let driver = rqps_workload::driver(plan.workload(), site)?;
     let done_by = (&*driver, &tasks[..]);
     let whose = (name.as_str(), part);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command};
-use rqps_plan::{Count, Span, Workload};
+use rqps_plan::{Contender, Count, Span, Workload};
 
 use crate::task::WorkloadError;
 
@@ -74,6 +74,7 @@ pub(crate) struct Comparable {
 /// The options of a comparison, for any workload.
 pub struct Asked<'a> {
     pub workload: &'a Wanted,
+    pub contenders: &'a [Contender],
     pub rows: Count,
     pub tables: Option<u32>,
     pub writes: Option<&'a [Count]>,

@@ -12,7 +12,6 @@ pub mod insert_benchmark;
 pub mod microbenchmark;
 mod random;
 mod script;
-#[cfg_attr(not(test), expect(dead_code, reason = "no verb reads a folder of SQL yet"))]
 mod sql;
 mod task;
 
@@ -25,6 +24,7 @@ pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};
 pub use rqps_dbms::Dialect;
+pub use sql::{FolderError, RefusedStatement};
 pub use task::{
     Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, WorkloadError,
 };
@@ -36,6 +36,7 @@ pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::tasks(plan)),
         Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
+        Workload::SqlWorkload(plan) => sql::tasks(plan),
     }
 }
 
@@ -47,6 +48,7 @@ pub fn driver<'a>(
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::driver(plan, site)),
         Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
+        Workload::SqlWorkload(plan) => sql::driver(plan, site),
     }
 }
 
@@ -67,7 +69,7 @@ pub static VERBS: [Verb; 3] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 2] = [
+static COMPARED: [Comparable; 3] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -86,6 +88,15 @@ static COMPARED: [Comparable; 2] = [
         has_versions: true,
         needs_names: false,
         ask: insert_benchmark::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "sql",
+        about: "sql:DIR for the queries of a folder, as in sql:shop",
+        syntax: "sql:DIR",
+        has_versions: false,
+        needs_names: true,
+        ask: sql::asked,
         select: |names| Ok(names.to_vec()),
     },
 ];
@@ -153,7 +164,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, sql)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Work};
-use rqps_plan::{Class, Counts, Operation};
+use rqps_plan::{Class, Counts, Dbms, Operation};
 use rqps_wire::{Error, Target};
 
 use crate::Dialect;
 use crate::check::CheckError;
 use crate::explain::Explained;
+use crate::sql::{FolderError, RefusedStatement};
 
 /// A test or a step: what is known about it before any connection.
 #[derive(Clone, Debug)]
@@ -119,6 +120,7 @@ pub enum Takes {
 #[derive(Clone, Copy)]
 pub struct Site<'a> {
     pub target: &'a Target,
+    pub dbms: Dbms,
     pub dialect: Dialect,
     /// The seed of all random draws.
     pub seed: u64,
@@ -196,12 +198,19 @@ pub enum WorkloadError {
     #[error("the database has other tables of the same names: {0}. Remove them")]
     OtherTables(String),
     #[error(transparent)]
+    Folder(#[from] FolderError),
+    #[error(transparent)]
+    Refused(#[from] RefusedStatement),
+    #[error(transparent)]
     Wire(#[from] Error),
 }
 
 impl WorkloadError {
     /// The user can correct it, before anything is started.
     pub fn is_refusal(&self) -> bool {
-        matches!(self, WorkloadError::Test(_) | WorkloadError::RangeTooLarge { .. })
+        matches!(
+            self,
+            WorkloadError::Test(_) | WorkloadError::RangeTooLarge { .. } | WorkloadError::Folder(_)
+        )
     }
 }

@@ -42,6 +42,8 @@ const SQL: Sql = Sql {
              where table_schema = database() and table_name = '{table}'"
         )
     },
+    tables: "select concat('`', table_name, '`') from information_schema.tables \
+             where table_schema = database() and table_type = 'BASE TABLE'",
     // Later releases use another format unless this one is requested, and old ones know no other.
     // Old releases explain only reads.
     explain: &["explain format=traditional", "explain"],

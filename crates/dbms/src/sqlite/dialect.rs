@@ -38,6 +38,8 @@ pub(crate) static SQL: Sql = Sql {
     forced: Forced::ByName(|index| format!(" indexed by {index}")),
     limits_deletes: false,
     exists: |table| format!("select name from sqlite_master where name = '{table}'"),
+    tables: "select '\"' || name || '\"' from sqlite_master \
+             where type = 'table' and name not like 'sqlite!_%' escape '!'",
     explain: &["explain query plan"],
     plan_node: |row| row.into_iter().flatten().next_back(),
     query_plan: super::query_plan::query_plan,

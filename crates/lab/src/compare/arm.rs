@@ -1,6 +1,6 @@
 //! The arms of a comparison: the baseline, the contenders and the A/A control.
 
-use rqps_plan::{CONTROL, Comparison, Contender, Injection, Plan};
+use rqps_plan::{CONTROL, Comparison, Contender, Dbms, Injection, Plan};
 use rqps_workload::Dialect;
 
 use crate::selftest::Treatment;
@@ -10,6 +10,7 @@ pub(crate) struct Arm {
     pub(crate) name: String,
     /// Its place in the plan.
     pub(crate) index: usize,
+    pub(crate) dbms: Dbms,
     pub(crate) dialect: Dialect,
     pub(crate) is_control: bool,
     /// Made slower, for the selftest.
@@ -28,6 +29,7 @@ pub(crate) fn arms(plan: &Plan, comparison: &Comparison, treatment: &Treatment) 
     let of = |index: usize, contender: &Contender, is_control: bool| Arm {
         name: if is_control { CONTROL.to_string() } else { contender.name() },
         index,
+        dbms: contender.dbms,
         dialect: Dialect::from(contender),
         is_control,
         injection: treatment.of(index),

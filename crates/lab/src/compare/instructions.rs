@@ -344,8 +344,8 @@ impl Servers<'_> {
         place: usize,
     ) -> Result<Vec<Box<dyn Work>>, LabError> {
         let target = server.target().clone();
-        let dialect = self.arms[place].dialect;
-        let site = Site { target: &target, dialect, seed: self.seed, is_own: true };
+        let (dbms, dialect) = (self.arms[place].dbms, self.arms[place].dialect);
+        let site = Site { target: &target, dbms, dialect, seed: self.seed, is_own: true };
         let driver = rqps_workload::driver(self.workload, site)?;
         driver.prepare(test, 1)?;
         Ok(driver.cast(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())

@@ -97,7 +97,7 @@ fn split(all: &[Arm], needs: &[u64], available: u64) -> Result<Parts, LabError> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rqps_plan::{Cache, Design, Microbenchmark};
+    use rqps_plan::{Cache, Dbms, Design, Microbenchmark};
     use rqps_workload::Dialect;
 
     /// A baseline, contenders and the A/A control.
@@ -105,6 +105,7 @@ mod tests {
         let one = |index: usize, is_control| Arm {
             name: format!("{index}"),
             index,
+            dbms: Dbms::Sqlite,
             dialect: Dialect::SQLITE,
             is_control,
             injection: None,

@@ -290,7 +290,7 @@ impl Round<'_> {
 
 #[cfg(test)]
 mod tests {
-    use rqps_plan::{CONTROL, Microbenchmark, Workload};
+    use rqps_plan::{CONTROL, Dbms, Microbenchmark, Workload};
     use rqps_workload::Dialect;
 
     use super::*;
@@ -316,6 +316,7 @@ mod tests {
         let one = |(index, name): (usize, &str)| Arm {
             name: name.to_string(),
             index,
+            dbms: Dbms::Postgres,
             dialect: Dialect::POSTGRES,
             is_control: name == CONTROL,
             injection: None,

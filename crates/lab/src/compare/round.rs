@@ -97,7 +97,7 @@ pub(super) fn driver<'a>(
     arm: &Arm,
     target: &'a Target,
 ) -> Result<Box<dyn Driver + 'a>, LabError> {
-    let site = Site { target, dialect: arm.dialect, seed: plan.seed, is_own: true };
+    let site = Site { target, dbms: arm.dbms, dialect: arm.dialect, seed: plan.seed, is_own: true };
     Ok(rqps_workload::driver(plan.workload(), site)?)
 }
 

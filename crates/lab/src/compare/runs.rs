@@ -297,7 +297,13 @@ impl Turn<'_> {
         let (target, arm) = (server.target().clone(), self.arm());
         let (dialect, seed) = (arm.dialect, self.setting.plan.seed);
         let workload = self.setting.comparison.of.only(self.tests);
-        let site = Site { target: &target, dialect, seed, is_own: server.data().is_some() };
+        let site = Site {
+            target: &target,
+            dbms: arm.dbms,
+            dialect,
+            seed,
+            is_own: server.data().is_some(),
+        };
         let driver = rqps_workload::driver(&workload, site)?;
         let mut tasks = rqps_workload::tasks(&workload)?;
         let (contender, steps) = (arm.name.as_str(), tasks.len());

@@ -5,6 +5,7 @@
 
 mod insert_benchmark;
 mod microbenchmark;
+mod sql;
 
 use std::fmt;
 use std::ops::Deref;
@@ -22,6 +23,7 @@ pub use insert_benchmark::{
     InsertBenchmark, Maintenance, Pacing, Profile, Query, Step, StepKind, default_pause,
 };
 pub use microbenchmark::Microbenchmark;
+pub use sql::{SqlTest, SqlWorkload};
 
 /// The properties of a workload.
 pub trait Specification {
@@ -154,6 +156,7 @@ macro_rules! workloads {
 workloads! {
     "insert_benchmark" => InsertBenchmark,
     "microbenchmark" => Microbenchmark,
+    "sql" => SqlWorkload,
 }
 
 /// Reads a workload by its name.

@@ -25,7 +25,6 @@ const MOST_QUERIES: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct SqlFolder {
     pub(crate) name: String,
-    pub(crate) options: FolderOptions,
     /// Run before the data are loaded, and after.
     pub(crate) schema: Option<SqlScript>,
     pub(crate) indexes: Option<SqlScript>,
@@ -53,7 +52,7 @@ pub(crate) enum LoadedFile {
 
 /// What is wrong in a folder.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) struct FolderError {
+pub struct FolderError {
     /// Below the folder; empty for the folder.
     pub(crate) file: String,
     /// Counted from 1.
@@ -73,7 +72,7 @@ impl std::fmt::Display for FolderError {
 }
 
 impl FolderError {
-    fn new(file: &str, what: impl Into<String>) -> FolderError {
+    pub(super) fn new(file: &str, what: impl Into<String>) -> FolderError {
         FolderError { file: file.to_string(), line: None, what: what.into() }
     }
 
@@ -108,7 +107,7 @@ pub(crate) fn read(root: &Path, dbms: Dbms, dialect: Dialect) -> Result<SqlFolde
     let (queries, left_out) = reader.queries(&options, &columns)?;
     let own = root.file_name().map(|name| name.to_string_lossy().into_owned());
     let name = options.name.clone().or(own).unwrap_or_else(|| "sql".to_string());
-    Ok(SqlFolder { name, options, schema, indexes, loads, columns, queries, left_out })
+    Ok(SqlFolder { name, schema, indexes, loads, columns, queries, left_out })
 }
 
 struct Reader {
@@ -316,7 +315,7 @@ impl Reader {
             check_allowed(file, statement)?;
         }
         let names: Vec<&str> = own.parameters.iter().map(|it| it.name.as_str()).collect();
-        let bound = bind(&statements, &names, self.dialect).map_err(wrong)?;
+        let bound = bind(&statements, &names).map_err(wrong)?;
         check_parameters(file, &own.parameters, &bound, columns)?;
         let class = own.class.unwrap_or_else(|| class(&statements));
         Ok(SqlQuery { id, file: file.to_string(), statements: bound, class, options: own })

@@ -1,7 +1,11 @@
 //! A user's own SQL: a folder of schema, data and statements as a workload.
 
+mod client;
 mod csv;
+mod driver;
+mod files;
 mod folder;
+mod load;
 mod options;
 mod parameter;
 mod placeholders;
@@ -10,6 +14,10 @@ mod refused;
 mod sets;
 mod statements;
 mod tokens;
+
+pub(crate) use driver::{asked, driver, tasks};
+pub use folder::FolderError;
+pub use load::RefusedStatement;
 
 #[cfg(test)]
 mod tests;

@@ -15,24 +15,9 @@ use super::tokens::{SqlTextError, error};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FolderOptions {
     pub(crate) name: Option<String>,
-    pub(crate) protocol: QueryProtocol,
-    /// The isolation level in words of SQL; none: that of the server.
-    pub(crate) isolation: Option<&'static str>,
     pub(crate) encoding: Encoding,
     /// By the ids of queries.
     pub(crate) queries: BTreeMap<String, Vec<Entry>>,
-}
-
-/// How a statement is sent.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum QueryProtocol {
-    /// As text with its values.
-    Simple,
-    /// Prepared, executed and closed each time.
-    Extended,
-    /// Prepared once for each connection.
-    #[default]
-    Prepared,
 }
 
 /// The encoding of all files but this one, which is UTF-8.
@@ -43,18 +28,9 @@ pub(crate) enum Encoding {
     Latin1,
 }
 
-const PROTOCOLS: [(&str, QueryProtocol); 3] = [
-    ("simple", QueryProtocol::Simple),
-    ("extended", QueryProtocol::Extended),
-    ("prepared", QueryProtocol::Prepared),
-];
-
 const ENCODINGS: [(&str, Encoding); 2] = [("utf-8", Encoding::Utf8), ("latin1", Encoding::Latin1)];
 
-const ISOLATIONS: [&str; 4] =
-    ["read uncommitted", "read committed", "repeatable read", "serializable"];
-
-const KEYS: [&str; 5] = ["name", "protocol", "isolation", "encoding", "query"];
+const KEYS: [&str; 3] = ["name", "encoding", "query"];
 
 impl FolderOptions {
     pub(crate) fn read(text: &str) -> Result<FolderOptions, SqlTextError> {
@@ -72,16 +48,8 @@ impl FolderOptions {
             let is_no_text = || wrong(&format!("{name} must be a text in quotes"));
             match name {
                 "name" => options.name = Some(text.ok_or_else(is_no_text)?.to_string()),
-                "protocol" => {
-                    options.protocol = one_of(text.ok_or_else(is_no_text)?, &PROTOCOLS, name, at)?;
-                }
                 "encoding" => {
                     options.encoding = one_of(text.ok_or_else(is_no_text)?, &ENCODINGS, name, at)?;
-                }
-                "isolation" => {
-                    let known = ISOLATIONS.map(|isolation| (isolation, isolation));
-                    options.isolation =
-                        Some(one_of(text.ok_or_else(is_no_text)?, &known, name, at)?);
                 }
                 "query" => {
                     let queries = value.get_ref().as_table();

@@ -92,6 +92,11 @@ impl ValueType {
         }
     }
 
+    /// Written in SQL without quotes.
+    pub(crate) fn is_number(self) -> bool {
+        matches!(self, ValueType::Int | ValueType::Bigint | ValueType::Double | ValueType::Numeric)
+    }
+
     pub(crate) fn name(self) -> &'static str {
         TYPES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }

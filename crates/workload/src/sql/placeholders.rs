@@ -6,42 +6,64 @@ use rqps_plan::suggestion;
 use super::statements::SqlStatement;
 use super::tokens::{Placeholder, SqlTextError, error};
 
-/// A statement in the words of a DBMS.
+/// A statement with places for values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
-    pub(crate) text: String,
-    /// For each placeholder of the DBMS, the place of its parameter among those of the query.
+    /// The text between the places, one more than there are places.
+    pieces: Vec<String>,
+    /// For each place its parameter, by its place among those of the query.
     pub(crate) parameters: Vec<usize>,
+    pub(crate) returns_rows: bool,
 }
 
-/// The statements of a query in the words of a DBMS. Each parameter has a name; `$1` is the first
+impl Bound {
+    /// In the words of a DBMS, with the parameter of each of its placeholders.
+    pub(crate) fn prepared(&self, dialect: Dialect) -> (String, Vec<usize>) {
+        // A DBMS that does not number its placeholders takes a value for each.
+        let is_numbered = dialect.placeholder(1) != dialect.placeholder(2);
+        let mut parameters: Vec<usize> = Vec::new();
+        let text = self.filled(|parameter| {
+            let known = parameters.iter().position(|known| *known == parameter);
+            let place = known.filter(|_| is_numbered).unwrap_or_else(|| {
+                parameters.push(parameter);
+                parameters.len() - 1
+            });
+            dialect.placeholder(place + 1)
+        });
+        (text, parameters)
+    }
+
+    /// With a text for each parameter.
+    pub(crate) fn filled(&self, mut text: impl FnMut(usize) -> String) -> String {
+        let mut filled = String::new();
+        for (piece, parameter) in self.pieces.iter().zip(&self.parameters) {
+            filled += piece;
+            filled += &text(*parameter);
+        }
+        filled + self.pieces.last().map_or("", String::as_str)
+    }
+}
+
+/// The statements of a query with places for values. Each parameter has a name; `$1` is the first
 /// of them, and `?` the next one, from statement to statement.
 pub(crate) fn bind(
     statements: &[SqlStatement<'_>],
     names: &[&str],
-    dialect: Dialect,
 ) -> Result<Vec<Bound>, SqlTextError> {
     check_kinds(statements)?;
     let mut next = 0;
     let bound = statements.iter().map(|statement| {
-        let mut bound = Bound { text: String::new(), parameters: Vec::new() };
-        let mut rest = 0;
+        let (mut pieces, mut parameters, mut rest) = (Vec::new(), Vec::new(), 0);
         for (placeholder, range) in &statement.placeholders {
             let line = line_of(statement, range.start);
-            let parameter = parameter(placeholder, names, &mut next, line)?;
-            let known = bound.parameters.iter().position(|known| *known == parameter);
-            // A DBMS that does not number its placeholders takes a value for each.
-            let is_numbered = dialect.placeholder(1) != dialect.placeholder(2);
-            let place = known.filter(|_| is_numbered).unwrap_or_else(|| {
-                bound.parameters.push(parameter);
-                bound.parameters.len() - 1
-            });
-            bound.text += &statement.text[rest..range.start];
-            bound.text += &dialect.placeholder(place + 1);
+            parameters.push(parameter(placeholder, names, &mut next, line)?);
+            pieces.push(statement.text[rest..range.start].to_string());
             rest = range.end;
         }
-        bound.text += &statement.text[rest..];
-        Ok(bound)
+        pieces.push(statement.text[rest..].to_string());
+        let returns_rows = ["select", "with", "values", "table", "show", "explain"];
+        let returns_rows = returns_rows.iter().any(|word| statement.begins_with(&[word]));
+        Ok(Bound { pieces, parameters, returns_rows })
     });
     bound.collect()
 }

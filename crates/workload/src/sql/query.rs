@@ -1,10 +1,7 @@
 //! One statement of a folder, or several that are one operation: the lines before it say how it is
 //! measured.
 
-use std::ops::RangeInclusive;
-use std::time::Duration;
-
-use rqps_plan::{Class, Dbms, Span, suggestion};
+use rqps_plan::{Class, Dbms, suggestion};
 
 use crate::expression::Position;
 
@@ -23,6 +20,14 @@ pub(crate) struct SqlQuery {
     pub(crate) options: QueryOptions,
 }
 
+impl SqlQuery {
+    /// With those that begin and end a transaction.
+    pub(crate) fn statements_of_an_execution(&self) -> usize {
+        let around = if self.options.transaction == Enclosing::AsWritten { 0 } else { 2 };
+        self.statements.len() + around
+    }
+}
+
 /// The keys of a query with their defaults.
 #[derive(Clone, Debug)]
 pub(crate) struct QueryOptions {
@@ -31,27 +36,9 @@ pub(crate) struct QueryOptions {
     pub(crate) weight: f64,
     pub(crate) class: Option<Class>,
     pub(crate) parameters: Vec<QueryParameter>,
-    /// How many rows it returns.
-    pub(crate) rows: Option<RangeInclusive<u64>>,
-    pub(crate) order: RowOrder,
-    /// The relative difference up to which doubles are the same.
-    pub(crate) float: f64,
-    /// Of one execution; none: it depends on the baseline's.
-    pub(crate) timeout: Option<Duration>,
     pub(crate) transaction: Enclosing,
     pub(crate) only: Vec<Releases>,
     pub(crate) except: Vec<Releases>,
-}
-
-/// Whether the order of rows is part of a result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RowOrder {
-    /// If the statement has an ORDER BY.
-    Auto,
-    Exact,
-    Any,
-    /// The rows are not compared.
-    Ignore,
 }
 
 /// What stands around the statements of an execution.
@@ -82,7 +69,7 @@ pub(crate) struct Entry {
 type Setter = fn(&mut QueryOptions, &Entry) -> Result<(), String>;
 
 /// The keys. A parameter has a form of its own.
-const KEYS: [(&str, Setter); 10] = [
+const KEYS: [(&str, Setter); 6] = [
     ("id", |options, entry| {
         options.id = Some(checked_id(&entry.value)?.to_string());
         Ok(())
@@ -95,25 +82,6 @@ const KEYS: [(&str, Setter); 10] = [
         let class = Class::from_name(&entry.value);
         let hint = || suggestion(&entry.value, Class::ALL.map(Class::name));
         options.class = Some(class.ok_or_else(|| format!("unknown class: {}", hint()))?);
-        Ok(())
-    }),
-    ("rows", |options, entry| {
-        options.rows = Some(row_count(&entry.value)?);
-        Ok(())
-    }),
-    ("order", |options, entry| {
-        options.order = one_of(&entry.value, &ORDERS)?;
-        Ok(())
-    }),
-    ("float", |options, entry| {
-        options.float = number(&entry.value)?;
-        Ok(())
-    }),
-    ("timeout", |options, entry| {
-        options.timeout = match entry.value.as_str() {
-            "auto" => None,
-            span => Some(span.parse::<Span>().map_err(|error| error.to_string())?.0),
-        };
         Ok(())
     }),
     ("transaction", |options, entry| {
@@ -132,13 +100,6 @@ const KEYS: [(&str, Setter); 10] = [
 
 pub(crate) const PARAM: &str = "param";
 
-const ORDERS: [(&str, RowOrder); 4] = [
-    ("auto", RowOrder::Auto),
-    ("exact", RowOrder::Exact),
-    ("any", RowOrder::Any),
-    ("ignore", RowOrder::Ignore),
-];
-
 const ENCLOSINGS: [(&str, Enclosing); 3] = [
     ("as written", Enclosing::AsWritten),
     ("each", Enclosing::Each),
@@ -152,10 +113,6 @@ impl Default for QueryOptions {
             weight: 1.0,
             class: None,
             parameters: Vec::new(),
-            rows: None,
-            order: RowOrder::Auto,
-            float: 1e-9,
-            timeout: None,
             transaction: Enclosing::AsWritten,
             only: Vec::new(),
             except: Vec::new(),
@@ -297,17 +254,6 @@ fn one_of<T: Copy>(text: &str, known: &[(&str, T)]) -> Result<T, String> {
     found
         .map(|(_, value)| *value)
         .ok_or_else(|| suggestion(text, known.iter().map(|(name, _)| *name)))
-}
-
-/// `7`, `0..50` with both ends, or `>0`.
-fn row_count(text: &str) -> Result<RangeInclusive<u64>, String> {
-    let number = |text: &str| text.trim().parse::<u64>().ok();
-    let range = match (text.strip_prefix('>'), text.split_once("..")) {
-        (Some(least), _) => number(least).and_then(|it| it.checked_add(1)).map(|it| it..=u64::MAX),
-        (_, Some((least, most))) => number(least).zip(number(most)).map(|(l, m)| l..=m),
-        _ => number(text).map(|rows| rows..=rows),
-    };
-    range.filter(|range| !range.is_empty()).ok_or_else(|| "write 7, 0..50 or >0".to_string())
 }
 
 fn releases(text: &str) -> Result<Vec<Releases>, String> {

@@ -9,12 +9,11 @@ use tempfile::TempDir;
 
 use crate::sql::csv::Record;
 use crate::sql::folder::{FolderError, LoadedFile, SqlFolder, read};
-use crate::sql::options::QueryProtocol;
-use crate::sql::query::{Enclosing, Releases, RowOrder};
+use crate::sql::query::{Enclosing, Releases};
 use crate::sql::sets::{ParameterSets, draw};
 
 /// A folder with these files.
-fn folder(files: &[(&str, &str)]) -> TempDir {
+pub(super) fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);
@@ -34,11 +33,7 @@ fn read_for(path: &Path, dbms: &str) -> Result<SqlFolder, FolderError> {
 }
 
 const SHOP: &[(&str, &str)] = &[
-    (
-        "workload.toml",
-        "name = \"shop\"\nprotocol = \"extended\"\nisolation = \"repeatable read\"\n\
-         [query.orders_of]\nweight = 20\ntimeout = \"2s\"\n",
-    ),
+    ("workload.toml", "name = \"shop\"\n[query.orders_of]\nweight = 20\n"),
     ("schema.sql", "create table orders (id int primary key, customer int, day date);"),
     (
         "schema.mysql.sql",
@@ -50,7 +45,7 @@ const SHOP: &[(&str, &str)] = &[
     ("params/customers.csv", "id,name\n7,Ann\n8,\n9,\"\"\n"),
     (
         "queries/orders_of.sql",
-        "-- rqps: weight = 5, rows = 0..50, order = any\n\
+        "-- rqps: weight = 5, class = point\n\
          -- rqps: param customer int from customers.csv#id\n\
          -- rqps: param name text from customers.csv#name\n\
          -- Of one customer.\n\
@@ -77,8 +72,6 @@ fn a_folder_is_read_for_each_dbms() {
     let shop = folder(SHOP);
     let postgres = read_for(shop.path(), "postgres").unwrap();
     assert_eq!(postgres.name, "shop");
-    assert_eq!(postgres.options.protocol, QueryProtocol::Extended);
-    assert_eq!(postgres.options.isolation, Some("repeatable read"));
     assert_eq!(postgres.schema.unwrap().file, "schema.sql");
     assert!(postgres.indexes.unwrap().text.starts_with("create index"));
     let [first, orders] = &postgres.loads[..] else { panic!("{:?}", postgres.loads) };
@@ -91,7 +84,10 @@ fn a_folder_is_read_for_each_dbms() {
     assert_eq!((orders_of.id.as_str(), orders_of.class), ("orders_of", Class::Range));
     assert_eq!(orders_of.file, "queries/orders_of.postgres.sql");
     assert_eq!(orders_of.options.weight, 20.0, "workload.toml wins");
-    assert_eq!(orders_of.statements[0].text, "select id from orders where customer = $1");
+    assert_eq!(
+        orders_of.statements[0].prepared(Dialect::POSTGRES).0,
+        "select id from orders where customer = $1"
+    );
     assert_eq!((pay.class, pay.options.transaction), (Class::ReadWrite, Enclosing::Rollback));
     assert_eq!(pay.options.weight, 0.5);
     assert_eq!(pay.statements[0].parameters, [1, 0]);
@@ -103,13 +99,9 @@ fn a_folder_is_read_for_each_dbms() {
     assert_eq!(mariadb.schema.unwrap().file, "schema.mysql.sql");
     assert_eq!(mariadb.left_out, ["pay"]);
     let [orders_of] = &mariadb.queries[..] else { panic!("{:?}", mariadb.queries) };
-    assert_eq!(
-        (orders_of.options.rows.clone(), orders_of.options.order),
-        (Some(0..=50), RowOrder::Any)
-    );
-    assert_eq!(orders_of.options.timeout, Some(std::time::Duration::from_secs(2)));
+    assert_eq!(orders_of.class, Class::Point);
     let text = "select id from orders where customer = ? and ? <> 'a:b'";
-    assert_eq!(orders_of.statements[0].text, text);
+    assert_eq!(orders_of.statements[0].prepared(Dialect::INNODB).0, text);
 }
 
 fn dbms(name: &str) -> Dbms {
@@ -138,7 +130,7 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     ),
     (
         &[("queries/q.sql", "-- rqps: weigth = 2\nselect 1")],
-        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, rows, order, float, timeout, transaction, only, except, param)",
+        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, only, except, param)",
     ),
     (
         &[("queries/q.sql", "-- rqps: weight = -1\nselect 1")],
@@ -147,14 +139,6 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     (
         &[("queries/q.sql", "-- rqps: weight\nselect 1")],
         "queries/q.sql:1: 'weight' is not 'key = value'",
-    ),
-    (
-        &[("queries/q.sql", "-- rqps: order = sorted\nselect 1")],
-        "queries/q.sql:1: order = sorted: there are: auto, exact, any, ignore",
-    ),
-    (
-        &[("queries/q.sql", "-- rqps: rows = 9..1\nselect 1")],
-        "queries/q.sql:1: rows = 9..1: write 7, 0..50 or >0",
     ),
     (
         &[("queries/q.sql", "-- rqps: class = pont\nselect 1")],
@@ -167,10 +151,6 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     (
         &[("queries/q.sql", "-- rqps: only = postgres>=x\nselect 1")],
         "queries/q.sql:1: only = postgres>=x: 'postgres>=x' has no version, as in 15 or 8.0",
-    ),
-    (
-        &[("queries/q.sql", "-- rqps: timeout = soon\nselect 1")],
-        "queries/q.sql:1: timeout = soon: ",
     ),
     (
         &[("queries/q.sql", "select 1\n-- rqps: weight = 2")],
@@ -284,8 +264,8 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
         "workload.toml:1: unknown key 'nam': did you mean 'name'?",
     ),
     (
-        &[("workload.toml", "\nprotocol = \"prepare\"")],
-        "workload.toml:2: protocol = \"prepare\": did you mean 'prepared'?",
+        &[("workload.toml", "\nencoding = \"latin2\"")],
+        "workload.toml:2: encoding = \"latin2\": did you mean 'latin1'?",
     ),
     (&[("workload.toml", "name = 5")], "workload.toml:1: name must be a text in quotes"),
     (&[("workload.toml", "\nname = ")], "workload.toml:2: "),
@@ -351,7 +331,7 @@ fn a_text_that_is_not_utf_8_is_read_where_its_encoding_is_said() {
     );
     fs::write(shop.path().join("workload.toml"), "encoding = \"latin1\"").unwrap();
     let read = read_for(shop.path(), "sqlite").unwrap();
-    assert_eq!(read.queries[0].statements[0].text, "select 'café'");
+    assert_eq!(read.queries[0].statements[0].prepared(Dialect::SQLITE).0, "select 'café'");
 }
 
 /// The sets of a query of a folder, where a SELECT returns these rows.

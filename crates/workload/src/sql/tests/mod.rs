@@ -1,4 +1,5 @@
 //! Texts, and folders of them.
 
 mod folders;
+mod runs;
 mod texts;

@@ -170,19 +170,23 @@ fn an_error_says_what_does_not_end_and_what_to_write() {
 
 #[test]
 fn placeholders_become_those_of_the_dbms() {
-    let text = "select :b, :a where :b";
+    let statements = split("select :b, :a where :b", Dialect::SQLITE.lexis).unwrap();
+    let bound = bind(&statements, &["a", "b"]).unwrap();
     for (dialect, expected, parameters) in [
         (Dialect::POSTGRES, "select $1, $2 where $1", vec![1, 0]),
         (Dialect::SQLITE, "select ?1, ?2 where ?1", vec![1, 0]),
         (Dialect::INNODB, "select ?, ? where ?", vec![1, 0, 1]),
     ] {
-        let bound = bind(&split(text, dialect.lexis).unwrap(), &["a", "b"], dialect).unwrap();
-        assert_eq!((bound[0].text.as_str(), &bound[0].parameters), (expected, &parameters));
+        assert_eq!(bound[0].prepared(dialect), (expected.to_string(), parameters));
     }
+    let letters = ["'a'", "7"];
+    let filled = bound[0].filled(|parameter| letters[parameter].to_string());
+    assert_eq!(filled, "select 7, 'a' where 7");
+
     let both = split("select ?; select ?, ?", Dialect::INNODB.lexis).unwrap();
-    let bound = bind(&both, &["a", "b", "c"], Dialect::INNODB).unwrap();
+    let bound = bind(&both, &["a", "b", "c"]).unwrap();
     assert_eq!([&bound[0].parameters[..], &bound[1].parameters], [&[0][..], &[1, 2]]);
-    let error = bind(&both, &["a", "b"], Dialect::INNODB).unwrap_err().to_string();
+    let error = bind(&both, &["a", "b"]).unwrap_err().to_string();
     assert_eq!(error, "1: '?' has no source: the parameters are a, b");
 }
 
@@ -199,7 +203,7 @@ fn a_placeholder_without_a_source_is_an_error_with_its_line() {
         ("select $1,\n:a", &["a"], "2: '$1' and ':a' are mixed. Use one kind"),
     ] {
         let statements = split(text, Dialect::POSTGRES.lexis).unwrap();
-        let error = bind(&statements, names, Dialect::POSTGRES).unwrap_err();
+        let error = bind(&statements, names).unwrap_err();
         assert_eq!(error.to_string(), expected);
     }
 }

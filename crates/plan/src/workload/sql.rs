@@ -1,0 +1,143 @@
+//! A user's own SQL as data: a folder of schema, data and queries, by the contents of its files.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Specification, SpecificationError, Workload};
+use crate::class::Class;
+use crate::contender::{Build, Contender};
+use crate::counts::Counts;
+use crate::method::Method;
+use crate::quantity::Span;
+
+/// What is run; everything needed to repeat it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SqlWorkload {
+    pub name: String,
+    pub folder: PathBuf,
+    pub tests: Vec<SqlTest>,
+    /// Queries that are not for all contenders, or have the weight 0.
+    pub left_out: Vec<String>,
+    pub clients: u32,
+    /// The measured time of a test.
+    pub time: Span,
+    /// The size of the data files, in bytes.
+    pub bytes: u64,
+    /// The SHA-256 of each file, in hexadecimal digits, by its path below the folder: another
+    /// session runs the same, or nothing.
+    pub files: BTreeMap<String, String>,
+}
+
+/// A query of the folder.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SqlTest {
+    pub id: String,
+    /// The name of its [`Class`].
+    pub class: String,
+}
+
+/// The shortest measured time of a test.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Bytes of a row of the Insert Benchmark, about.
+const ROW_BYTES: u64 = 100;
+
+impl SqlTest {
+    /// One of a newer rqps, which is not known here, counts as one that writes.
+    pub fn class(&self) -> Class {
+        Class::from_name(&self.class).unwrap_or(Class::ReadWrite)
+    }
+}
+
+impl Specification for SqlWorkload {
+    fn title(&self) -> &'static str {
+        "SQL"
+    }
+
+    fn verb(&self) -> &'static str {
+        "compare"
+    }
+
+    fn phrase(&self) -> String {
+        format!("the queries of {}, {} client(s)", self.name, self.clients)
+    }
+
+    fn size(&self) -> String {
+        format!("sql:{}, queries: {}, clients: {}", self.name, self.tests.len(), self.clients)
+    }
+
+    fn facts(&self) -> Vec<(&'static str, String)> {
+        let mut facts = vec![
+            ("folder", self.folder.display().to_string()),
+            ("queries", self.tests.len().to_string()),
+            ("clients", self.clients.to_string()),
+            ("time", format!("{} per query", self.time)),
+            ("rows", "not compared".to_string()),
+        ];
+        if !self.left_out.is_empty() {
+            facts.push(("left out", self.left_out.join(", ")));
+        }
+        facts
+    }
+
+    fn tests(&self) -> Vec<String> {
+        self.tests.iter().map(|test| test.id.clone()).collect()
+    }
+
+    fn is_chain(&self) -> bool {
+        false
+    }
+
+    fn only(&self, tests: &[String]) -> Workload {
+        let mut only = self.clone();
+        only.tests.retain(|test| tests.contains(&test.id));
+        only.into()
+    }
+
+    fn unchecked(&self) -> Workload {
+        self.clone().into()
+    }
+
+    fn clients(&self) -> &[u32] {
+        std::slice::from_ref(&self.clients)
+    }
+
+    /// A query is one, however many statements it has.
+    fn counts(&self, _test: &str, _class: Class, _method: Method) -> Counts {
+        Counts::Statements
+    }
+
+    fn most_rows(&self) -> u64 {
+        self.bytes / ROW_BYTES
+    }
+
+    fn is_checked(&self) -> bool {
+        false
+    }
+
+    fn validate(&self, contenders: &[Contender]) -> Result<(), SpecificationError> {
+        let is_remote = |it: &Contender| matches!(it.build, Build::Server { .. });
+        let wrong = match () {
+            () if contenders.iter().any(is_remote) => {
+                "the schema of a folder could replace tables of a remote server. Name builds"
+            }
+            () if self.tests.is_empty() => "no query is for all of these contenders",
+            () if self.clients == 0 => "clients must be at least 1",
+            () if self.time.0 < SHORTEST => "secs must be at least 0.1",
+            () => return Ok(()),
+        };
+        Err(SpecificationError(wrong.to_string()))
+    }
+
+    fn flags(&self, _test: &str) -> Vec<(&'static str, String)> {
+        vec![
+            ("workload", format!("sql:{}", self.folder.display())),
+            ("secs", self.time.to_string()),
+        ]
+    }
+}

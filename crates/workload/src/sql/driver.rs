@@ -1,0 +1,227 @@
+//! The load and the queries of a folder as tasks, and how they are run on a server.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rqps_load::{Order, Schedule, Until};
+use rqps_plan::{Build, Class, Counts, Microbenchmark, Operation, SqlTest, SqlWorkload, Workload};
+use rqps_wire::Error;
+
+use super::client::{Encoded, QueryClient, encoded};
+use super::files::{check_unchanged, digests};
+use super::folder::{FolderError, SqlFolder, read};
+use super::load::{fill, literal};
+use super::placeholders::Bound;
+use super::query::SqlQuery;
+use super::sets::draw;
+use crate::Dialect;
+use crate::asked::{Asked, FlagError};
+use crate::explain::{Explained, explained};
+use crate::script::Script;
+use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, WorkloadError};
+
+/// Sets of values of a query.
+const SETS: usize = 1000;
+
+/// As a comparison asks for it: the queries that are for all contenders.
+pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
+    if asked.writes.is_some() || asked.tables.is_some() {
+        let reason = "a folder of SQL has its own tables and rows. Drop --tables and --writes";
+        return Err(FlagError(reason.to_string()));
+    }
+    let given = asked.workload.names.join(",");
+    let folder = PathBuf::from(&given).canonicalize();
+    let folder = folder.map_err(|error| FlagError(format!("cannot read '{given}': {error}")))?;
+    let wrong = |error: FolderError| FlagError(format!("{given}: {error}"));
+    let mut name = String::new();
+    let mut tests: Option<Vec<SqlTest>> = None;
+    let mut left_out: Vec<String> = Vec::new();
+    for contender in asked.contenders {
+        let dbms = contender.dbms;
+        let one = read(&folder, dbms, Dialect::from(contender)).map_err(wrong)?;
+        let version = match &contender.build {
+            Build::Version { version, .. } => numbers(version),
+            _ => None,
+        };
+        let is_measured = |query: &&SqlQuery| {
+            query.options.weight > 0.0 && query.options.is_for(dbms, version.as_deref())
+        };
+        let these = one
+            .queries
+            .iter()
+            .filter(is_measured)
+            .map(|query| SqlTest { id: query.id.clone(), class: query.class.name().to_string() });
+        let these: Vec<SqlTest> = these.collect();
+        let is_here = |test: &SqlTest| these.iter().any(|it| it.id == test.id);
+        left_out.extend(one.left_out);
+        left_out.extend(
+            one.queries
+                .into_iter()
+                .map(|it| it.id)
+                .filter(|id| !these.iter().any(|test| test.id == *id)),
+        );
+        name = one.name;
+        tests = Some(match tests {
+            None => these,
+            Some(mut tests) => {
+                tests.retain(is_here);
+                tests
+            }
+        });
+    }
+    left_out.sort_unstable();
+    left_out.dedup();
+    let tests = tests.unwrap_or_default();
+    let (files, bytes) = digests(&folder).map_err(wrong)?;
+    let time = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
+    let clients = asked.clients;
+    Ok(SqlWorkload { name, folder, tests, left_out, clients, time, bytes, files }.into())
+}
+
+/// `16.10` as numbers.
+fn numbers(version: &str) -> Option<Vec<u32>> {
+    version.split('.').map(|number| number.parse().ok()).collect()
+}
+
+pub(crate) fn tasks(plan: &SqlWorkload) -> Result<Vec<Task>, WorkloadError> {
+    check_unchanged(&plan.folder, &plan.files)?;
+    let load = Task {
+        title: "create the schema, load the data, create the indexes".to_string(),
+        counts: Counts::RowsInserted,
+        fills: true,
+        takes: vec![Takes::Load { rows: plan.bytes / 100, connections: 1 }],
+        ..Task::new("load", "", Class::Load)
+    };
+    let test = |(index, test): (usize, &SqlTest)| {
+        let (class, time) = (test.class(), plan.time.0);
+        let warm_up = Microbenchmark::warm_up(time);
+        Task {
+            index,
+            family: "sql",
+            is_reported: true,
+            clients: plan.clients,
+            warm_up: Some(warm_up),
+            time,
+            takes: vec![Takes::Time(warm_up + time)],
+            ..Task::new(&test.id, if class.writes() { "Writes" } else { "Queries" }, class)
+        }
+    };
+    Ok(std::iter::once(load).chain((1..).zip(&plan.tests).map(test)).collect())
+}
+
+pub(crate) fn driver<'a>(
+    plan: &'a SqlWorkload,
+    site: Site<'a>,
+) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
+    let folder = read(&plan.folder, site.dbms, site.dialect)?;
+    Ok(Box::new(Queries { plan, site, folder, sets: RefCell::default() }))
+}
+
+/// The sets of a query by its id.
+type Sets = BTreeMap<String, Arc<Vec<Vec<Encoded>>>>;
+
+struct Queries<'a> {
+    plan: &'a SqlWorkload,
+    site: Site<'a>,
+    folder: SqlFolder,
+    sets: RefCell<Sets>,
+}
+
+impl Queries<'_> {
+    fn query(&self, task: &Task) -> Result<&SqlQuery, FolderError> {
+        let found = self.folder.queries.iter().find(|query| query.id == task.name);
+        found.ok_or_else(|| FolderError::new("queries", format!("'{}' has gone", task.name)))
+    }
+
+    /// Draws the sets of a query, once.
+    fn draw(&self, query: &SqlQuery) -> Result<Option<String>, WorkloadError> {
+        if self.sets.borrow().contains_key(&query.id) {
+            return Ok(None);
+        }
+        let mut connection = self.site.target.connect()?;
+        let select = &mut |sql: &str| connection.query(sql).map_err(WorkloadError::from);
+        let drawn = draw(query, &self.folder.columns, self.site.seed, SETS, select)?;
+        let sets = Arc::new(encoded(query, &drawn.sets));
+        self.sets.borrow_mut().insert(query.id.clone(), sets);
+        Ok(drawn.remark)
+    }
+
+    fn sets_of(&self, query: &SqlQuery) -> Arc<Vec<Vec<Encoded>>> {
+        self.sets.borrow().get(&query.id).cloned().unwrap_or_default()
+    }
+}
+
+impl Driver for Queries<'_> {
+    fn tables(&self) -> Vec<String> {
+        let Ok(mut connection) = self.site.target.connect() else { return Vec::new() };
+        let rows = connection.query(self.site.dialect.tables).unwrap_or_default();
+        rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
+    }
+
+    fn prepare(&self, task: &Task, _attempt: u32) -> Result<Option<String>, WorkloadError> {
+        if task.fills {
+            check_unchanged(&self.plan.folder, &self.plan.files)?;
+            fill(&mut *self.site.target.connect()?, &self.folder, self.site.dialect)?;
+            return Ok(None);
+        }
+        self.draw(self.query(task)?)
+    }
+
+    fn explained(&self, task: &Task) -> Result<Vec<Explained>, Error> {
+        let Ok(query) = self.query(task) else { return Ok(Vec::new()) };
+        let (sets, dialect) = (self.sets_of(query), self.site.dialect);
+        let parameters = &query.options.parameters;
+        let connection = &mut *self.site.target.connect()?;
+        let one = |statement: &Bound| {
+            let text = statement.filled(|place| format!(":{}", parameters[place].name));
+            let sql = statement.filled(|place| {
+                let kind = parameters[place].kind;
+                match sets.first().map(|set| &set[place]) {
+                    Some(Encoded::Int(value)) => value.to_string(),
+                    Some(Encoded::Text(text)) => {
+                        literal(Some(&String::from_utf8_lossy(text)), kind, dialect.lexis)
+                    }
+                    Some(Encoded::Null) | None => literal(None, kind, dialect.lexis),
+                }
+            });
+            explained(connection, dialect, text, &sql)
+        };
+        query.statements.iter().map(one).collect()
+    }
+
+    fn cast(&self, task: &Task, clients: u32, _place: u64) -> Result<Cast<'_>, Error> {
+        let mut cast =
+            Cast { parts: Vec::new(), threads: Vec::new(), worth: 1.0, end: Box::new(|| Ok(())) };
+        let Some(query) = self.query(task).ok().filter(|_| !task.fills) else {
+            // The tables are full already.
+            let count = self.site.dialect.tables.to_string();
+            let (work, order) = Script::assigned(self.site.target.connect()?, vec![count]);
+            cast.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
+            return Ok(cast);
+        };
+        let (sets, dialect) = (self.sets_of(query), self.site.dialect);
+        for client in 1..=clients {
+            let mut connection = self.site.target.connect()?;
+            cast.threads.push(match clients {
+                1 => None,
+                _ => dialect.thread(&mut *connection)?,
+            });
+            // Clients that begin at different sets do not wait for each other's rows.
+            let first = sets.len() * (client as usize - 1) / clients as usize;
+            let sets = Arc::clone(&sets);
+            let work = QueryClient::new(connection, query, dialect, sets, first)?;
+            let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
+            let operation = Operation::Transaction;
+            cast.parts.push(Part { client, operation, work: Box::new(work), order });
+        }
+        // As for the microbenchmarks, the rate is one of statements.
+        cast.worth = query.statements_of_an_execution() as f64;
+        Ok(cast)
+    }
+
+    fn indexers(&self, _task: &Task) -> Result<Vec<Assigned>, Error> {
+        Ok(Vec::new())
+    }
+}

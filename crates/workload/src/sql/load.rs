@@ -1,0 +1,140 @@
+//! Runs the scripts of a folder, and loads its data.
+
+use rqps_dbms::{Backslash, Dialect, Lexis};
+use rqps_system::printable;
+use rqps_wire::{Connection, Error};
+
+use super::csv::Record;
+use super::folder::{LoadedFile, SqlFolder, SqlScript};
+use super::parameter::ValueType;
+use super::statements::{SqlStatement, StatementReader};
+use crate::task::WorkloadError;
+
+/// Rows of an INSERT.
+const BATCH: usize = 500;
+
+/// Characters of a statement that an error shows.
+const SHOWN: usize = 300;
+
+/// A statement of a folder that the DBMS refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{}:{line}: {source}, in: {}", printable(file), printable(statement))]
+pub struct RefusedStatement {
+    file: String,
+    line: u32,
+    /// Its beginning, in one line.
+    statement: String,
+    source: Error,
+}
+
+/// Creates the schema, loads the data and creates the indexes.
+pub(super) fn fill(
+    connection: &mut dyn Connection,
+    folder: &SqlFolder,
+    dialect: Dialect,
+) -> Result<(), WorkloadError> {
+    if let Some(schema) = &folder.schema {
+        run(connection, schema, dialect.lexis)?;
+    }
+    for load in &folder.loads {
+        match load {
+            LoadedFile::Sql(script) => run(connection, script, dialect.lexis)?,
+            LoadedFile::Csv { file, table, rows } => {
+                connection.run("BEGIN")?;
+                for (begin, batch) in (0..).step_by(BATCH).zip(rows.rows.chunks(BATCH)) {
+                    let sql = insert(table, &rows.names, batch, dialect.lexis);
+                    let line = rows.rows[begin].0;
+                    connection.run(&sql).map_err(|source| refused(file, line, &sql, source))?;
+                }
+                connection.run("COMMIT")?;
+            }
+        }
+    }
+    match &folder.indexes {
+        Some(indexes) => run(connection, indexes, dialect.lexis),
+        None => Ok(()),
+    }
+}
+
+fn run(
+    connection: &mut dyn Connection,
+    script: &SqlScript,
+    lexis: Lexis,
+) -> Result<(), WorkloadError> {
+    // It was read whole before, so that it has no error of its own.
+    for statement in StatementReader::new(&script.text, lexis).flatten() {
+        let done = match statement.data {
+            Some(data) => copy(connection, &statement, data),
+            None => connection.run(statement.text).map(drop),
+        };
+        done.map_err(|source| refused(&script.file, statement.line, statement.text, source))?;
+    }
+    Ok(())
+}
+
+fn refused(file: &str, line: u32, statement: &str, source: Error) -> RefusedStatement {
+    let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+    let statement = words.chars().take(SHOWN).collect();
+    RefusedStatement { file: file.to_string(), line, statement, source }
+}
+
+/// `COPY table (column, …) FROM stdin`, as pg_dump writes it, with its lines.
+fn copy(
+    connection: &mut dyn Connection,
+    statement: &SqlStatement<'_>,
+    data: &str,
+) -> Result<(), Error> {
+    let (table, columns) = copied(statement.text);
+    connection.load(table, &columns, data.as_bytes()).map(drop)
+}
+
+/// The table and the columns of a COPY, which [`super::refused`] has checked.
+fn copied(statement: &str) -> (&str, Vec<&str>) {
+    let head = statement.get("copy".len()..).unwrap_or_default();
+    let (table, rest) = head.split_once('(').unwrap_or((head, ""));
+    let columns = rest.split(')').next().unwrap_or_default();
+    (table.trim(), columns.split(',').map(str::trim).collect())
+}
+
+fn insert(table: &str, names: &[String], rows: &[(u32, Record)], lexis: Lexis) -> String {
+    let values = rows.iter().map(|(_, row)| {
+        let fields = row.iter().map(|field| literal(field.as_deref(), ValueType::Text, lexis));
+        format!("({})", fields.collect::<Vec<_>>().join(", "))
+    });
+    let values = values.collect::<Vec<_>>().join(", ");
+    format!("insert into {table} ({}) values {values}", names.join(", "))
+}
+
+/// A value in SQL.
+pub(super) fn literal(value: Option<&str>, kind: ValueType, lexis: Lexis) -> String {
+    let Some(value) = value else { return "NULL".to_string() };
+    if kind.is_number() {
+        return value.to_string();
+    }
+    let doubled = value.replace('\'', "''");
+    match lexis.backslash {
+        Backslash::InLiterals => format!("'{}'", doubled.replace('\\', "\\\\")),
+        Backslash::InE | Backslash::Nowhere => format!("'{doubled}'"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_quoted_by_the_rules_of_the_dbms() {
+        let text = Some("it's \\");
+        let quoted = |dialect: Dialect| literal(text, ValueType::Text, dialect.lexis);
+        assert_eq!(quoted(Dialect::POSTGRES), r"'it''s \'");
+        assert_eq!(quoted(Dialect::INNODB), r"'it''s \\'");
+        assert_eq!(literal(None, ValueType::Int, Dialect::SQLITE.lexis), "NULL");
+        assert_eq!(literal(Some("-7"), ValueType::Bigint, Dialect::SQLITE.lexis), "-7");
+    }
+
+    #[test]
+    fn the_table_of_a_copy_is_that_of_the_dump() {
+        let (table, columns) = copied("COPY public.orders (id, \"Day\") FROM stdin");
+        assert_eq!((table, columns), ("public.orders", vec!["id", "\"Day\""]));
+    }
+}

@@ -1,0 +1,190 @@
+//! A folder on SQLite: its load, its clients, and what fails.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use rqps_load::{Effect, Halt};
+use rqps_plan::{Contender, Count, Span, Workload};
+use rqps_wire::{SqliteLibrary, Target};
+use tempfile::TempDir;
+
+use super::folders::folder;
+use crate::{Asked, Dialect, Driver, Site, Task, Wanted, WorkloadError, driver, tasks};
+
+const FILES: &[(&str, &str)] = &[
+    ("schema.sql", "create table t (id integer primary key, name text, price numeric);"),
+    ("indexes.sql", "create index by_name on t (name);"),
+    ("load/t.csv", "id,name,price\n1,Ann,1.5\n2,,2.5\n3,\"\",3.5\n4,it's,\n"),
+    ("load/u.sql", "create table u (id int); insert into u values (7);"),
+    ("params/names.csv", "name\nAnn\nit's\n"),
+    (
+        "queries/by_id.sql",
+        "-- rqps: param id int from \"select id from t\"\nselect * from t where id = :id",
+    ),
+    (
+        "queries/by_name.sql",
+        "-- rqps: param name text from names.csv#name\nselect * from t where name = :name",
+    ),
+    (
+        "queries/no_name.sql",
+        "-- rqps: param name text const \\N\nselect * from t where name is :name",
+    ),
+    (
+        "queries/undone.sql",
+        "-- rqps: transaction = rollback\ndelete from t;\nselect count(*) from t",
+    ),
+    ("queries/elsewhere.sql", "-- rqps: except = sqlite\nselect 1"),
+];
+
+/// The workload of a folder for SQLite.
+fn plan(folder: &Path) -> Result<Workload, String> {
+    let workload: Wanted = format!("sql:{}", folder.display()).parse()?;
+    let contenders: Vec<Contender> = vec!["sqlite".parse().unwrap()];
+    let asked = Asked {
+        workload: &workload,
+        contenders: &contenders,
+        rows: Count(1000),
+        tables: None,
+        writes: None,
+        loads: None,
+        clients: 1,
+        secs: Some(Span(Duration::from_secs(1))),
+        fitting: &|_| Asked::SECS,
+        check: true,
+    };
+    asked.plan().map_err(|error| error.to_string())
+}
+
+/// Loads a folder into a database.
+struct Loaded {
+    folder: TempDir,
+    target: Target,
+    plan: Workload,
+}
+
+fn loaded(files: &[(&str, &str)]) -> Result<Loaded, WorkloadError> {
+    let folder = folder(files);
+    let target = Target::Sqlite {
+        library: SqliteLibrary::bundled(),
+        path: folder.path().join("db"),
+        pragmas: Vec::new(),
+    };
+    let plan = plan(folder.path()).unwrap();
+    let loaded = Loaded { folder, target, plan };
+    let load = tasks(&loaded.plan)?.remove(0);
+    loaded.driver()?.prepare(&load, 1)?;
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn driver(&self) -> Result<Box<dyn Driver + '_>, WorkloadError> {
+        let (dbms, dialect) = ("sqlite".parse().unwrap(), Dialect::SQLITE);
+        driver(&self.plan, Site { target: &self.target, dbms, dialect, seed: 1, is_own: true })
+    }
+
+    fn task(&self, name: &str) -> Task {
+        let tasks = tasks(&self.plan).unwrap();
+        tasks.into_iter().find(|task| task.name == name).unwrap()
+    }
+
+    fn count(&self) -> String {
+        let mut connection = self.target.connect().unwrap();
+        rqps_wire::scalar(&mut *connection, "select count(*) from t").unwrap().unwrap()
+    }
+
+    /// The effects of some executions of a query.
+    fn effects(&self, name: &str, executions: usize) -> Vec<Effect> {
+        let (driver, task) = (self.driver().unwrap(), self.task(name));
+        driver.prepare(&task, 1).unwrap();
+        let mut cast = driver.cast(&task, 1, 0).unwrap();
+        let (work, halt) = (&mut cast.parts[0].work, Halt::default());
+        let mut execute = |_| {
+            work.make(&halt).unwrap();
+            work.execute().unwrap()
+        };
+        (0..executions).map(&mut execute).collect()
+    }
+}
+
+#[test]
+fn a_folder_is_loaded_and_its_queries_return_their_rows() {
+    let loaded = loaded(FILES).unwrap();
+    assert_eq!(loaded.count(), "4");
+    assert_eq!(loaded.plan.tests(), ["by_id", "by_name", "no_name", "undone"]);
+    assert_eq!(loaded.driver().unwrap().tables(), ["\"t\"", "\"u\""]);
+    for name in ["by_id", "by_name", "no_name"] {
+        assert_eq!(loaded.effects(name, 20), vec![Effect::read(1); 20], "{name}");
+    }
+}
+
+#[test]
+fn a_transaction_that_is_rolled_back_leaves_the_data_as_they_were() {
+    let loaded = loaded(FILES).unwrap();
+    for effect in loaded.effects("undone", 3) {
+        let mut expected = Effect::other();
+        expected += Effect::write(4);
+        expected += Effect::read(1);
+        expected += Effect::other();
+        assert_eq!(effect, expected);
+    }
+    assert_eq!(loaded.count(), "4");
+}
+
+#[test]
+fn a_query_is_shown_with_its_parameters_and_its_plan() {
+    let loaded = loaded(FILES).unwrap();
+    let (driver, task) = (loaded.driver().unwrap(), loaded.task("by_name"));
+    driver.prepare(&task, 1).unwrap();
+    let [explained] = &driver.explained(&task).unwrap()[..] else { panic!("one statement") };
+    assert_eq!(explained.text, "select * from t where name = :name");
+    assert!(explained.plan.as_ref().unwrap().contains("by_name"), "{explained:?}");
+}
+
+#[test]
+fn a_statement_that_the_dbms_refuses_is_named_with_file_and_line() {
+    for (file, text, expected) in [
+        ("schema.sql", "create table t (id int);\n\ncreate tabel u (id int)", "schema.sql:3: "),
+        ("load/z.sql", "\ninsert into none values (1)", "load/z.sql:2: no such table: none"),
+        ("load/none.csv", "id\n1\n", "load/none.csv:2: no such table: none"),
+        ("indexes.sql", "create index i on t (none)", "indexes.sql:1: "),
+    ] {
+        let schema = ("schema.sql", "create table t (id int);");
+        let files = [schema, ("queries/q.sql", "select 1"), (file, text)];
+        let error = loaded(&files).map(|_| ()).unwrap_err().to_string();
+        assert!(error.starts_with(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_that_has_changed_is_refused_with_the_file() {
+    let loaded = loaded(FILES).unwrap();
+    assert!(tasks(&loaded.plan).is_ok());
+    let expected = "it has changed since this run began. Restore it, or begin another run";
+    for file in ["queries/by_id.sql", "load/t.csv", "queries/new.sql", "workload.toml"] {
+        let path = loaded.folder.path().join(file);
+        let before = fs::read(&path).ok();
+        fs::write(&path, "# Another text.").unwrap();
+        let error = tasks(&loaded.plan).unwrap_err();
+        assert_eq!(error.to_string(), format!("{file}: {expected}"));
+        assert!(error.is_refusal());
+        match before {
+            Some(bytes) => fs::write(&path, bytes).unwrap(),
+            None => fs::remove_file(&path).unwrap(),
+        }
+    }
+    assert!(tasks(&loaded.plan).is_ok());
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused_at_once() {
+    let elsewhere = folder(&[("queries/q.sql", "-- rqps: only = mysql\nselect 1")]);
+    let remote: Contender = "postgres://localhost/db".parse().unwrap();
+    let none = plan(elsewhere.path()).unwrap().validate(&[]).unwrap_err();
+    assert_eq!(none.to_string(), "no query is for all of these contenders");
+    let some = folder(FILES);
+    let error = plan(some.path()).unwrap().validate(&[remote]).unwrap_err().to_string();
+    assert!(error.contains("remote server"), "{error}");
+    let missing = plan(&some.path().join("none")).unwrap_err();
+    assert!(missing.starts_with("cannot read '"), "{missing}");
+}
