@@ -113,7 +113,8 @@ impl fmt::Display for Scalar {
 /// numbers have exponents.
 fn shortened(value: f64) -> String {
     if !value.is_finite() {
-        return value.to_string().to_lowercase();
+        // The words of PostgreSQL's own printf.
+        return value.to_string().replace("inf", "Infinity");
     }
     let scientific = format!("{value:.*e}", DIGITS - 1);
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
@@ -181,8 +182,9 @@ mod tests {
             (123_456_789_012_345.0, "123456789012345"),
             (1_234_567_890_123_456.0, "1.23456789012346e+15"),
             (999_999_999_999_999.9, "1e+15"),
-            (f64::INFINITY, "inf"),
-            (f64::NAN, "nan"),
+            (f64::INFINITY, "Infinity"),
+            (f64::NEG_INFINITY, "-Infinity"),
+            (f64::NAN, "NaN"),
             (0.0, "0"),
         ] {
             assert_eq!(Scalar::Double(value).to_string(), text);

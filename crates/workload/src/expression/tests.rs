@@ -292,6 +292,43 @@ fn operators_bind_as_in_pgbench() {
     }
 }
 
+/// What pgbench 15.18 shows with `--random-seed=42 -D x=yes` and two clients, for each of them.
+#[rustfmt::skip]
+const SHOWN: &[(&str, [&str; 2])] = &[
+    (":default_seed", ["int 4482733528210176216"; 2]),
+    ("random(1, 1000000)", ["int 668251", "int 844242"]),
+    ("random_gaussian(1, 1000000, 3)", ["int 730017", "int 583023"]),
+    ("random_exponential(1, 1000000, 3)", ["int 19100", "int 104831"]),
+    ("random_zipfian(1, 1000000, 1.1)", ["int 201494", "int 1"]),
+    ("hash(10)", ["int -747166275825042045"; 2]),
+    ("permute(5, 1000)", ["int 479"; 2]),
+    (":x", ["boolean true"; 2]),
+    ("random(1, 9) > random(1, 9) or random(1,3) >= random(1,3)", ["boolean true"; 2]),
+    ("random(-5000000000, 5000000000)", ["int -3302100110", "int 1019988186"]),
+    ("7.5 % 2", ["int 0"; 2]),
+    ("- 2.5 / 0", ["double -Infinity"; 2]),
+    ("1 | 2 + 4 * ~ 1", ["int -5"; 2]),
+    ("int(2.5) + int(-3.5)", ["int -2"; 2]),
+    ("1e15 + 0.3", ["double 1e+15"; 2]),
+    ("not 1 is null", ["boolean true"; 2]),
+];
+
+#[test]
+fn each_client_has_the_stream_of_pgbench() {
+    let mut streams = Streams::new(42);
+    let clients = [streams.client(), streams.client()];
+    let default_seed = streams.default_seed().to_string();
+    for (client, draws) in clients.into_iter().enumerate() {
+        let variables = [("x", "yes"), ("default_seed", &default_seed)];
+        let variables = variables.map(|(name, text)| (name.to_string(), text.to_string())).into();
+        let mut table = Table { variables, draws, shown: Vec::new() };
+        for (text, expected) in SHOWN {
+            table.evaluate(&format!("debug({text})")).unwrap();
+            assert_eq!(table.shown.pop().unwrap(), expected[client], "client {client}: {text}");
+        }
+    }
+}
+
 #[test]
 fn the_sides_of_a_comparison_draw_in_the_order_of_pgbench() {
     let sides = |text: &str| {
