@@ -86,13 +86,13 @@ fn open_to_all(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// What to mount for locks of a test's own, where this machine allows that.
-const OWN_LOCKS: &str = "-t tmpfs locks /run/lock";
+/// Mounts locks of a test's own, where this machine allows that.
+const OWN_LOCKS: &str = "mount -t tmpfs locks /run/lock";
 
-/// A command that starts the program of its arguments with a mount that only that program sees.
-fn with_mount(mount: &str) -> Command {
+/// A command that starts the program of its arguments with mounts that only that program sees.
+fn with_mounts(mounts: &str) -> Command {
     let mut command = Command::new("unshare");
-    let script = format!(r#"mount {mount} && exec "$0" "$@""#);
+    let script = format!(r#"{mounts} && exec "$0" "$@""#);
     command.args(["--mount", "bash", "-c", &script]);
     command
 }
@@ -100,7 +100,8 @@ fn with_mount(mount: &str) -> Command {
 /// rqps with a home and a working directory that nothing else uses; only the builds are shared.
 pub(crate) struct Rqps {
     root: TempDir,
-    mount: Option<String>,
+    /// Commands that mount what only the test sees.
+    mounts: Option<String>,
     _turn: Turn,
 }
 
@@ -117,17 +118,17 @@ impl Rqps {
     /// For comparisons whose times do not matter. A lock allows one measurement on a machine at a
     /// time, but half of the time one of two CPUs waits for the other.
     pub(crate) fn with_own_locks() -> Rqps {
-        let tried = with_mount(OWN_LOCKS).arg("true").output();
+        let tried = with_mounts(OWN_LOCKS).arg("true").output();
         let can = tried.is_ok_and(|it| it.status.success());
         let mut rqps = if can { Rqps::new() } else { Rqps::alone() };
-        rqps.mount = can.then(|| OWN_LOCKS.to_string());
+        rqps.mounts = can.then(|| OWN_LOCKS.to_string());
         rqps
     }
 
-    /// Alone on a machine on which programs can allocate this many KiB, whatever other programs
-    /// use. Only root can do that.
+    /// On a machine on which programs can allocate this many KiB, whatever other programs use, and
+    /// with own locks. Only root can do that.
     pub(crate) fn with_memory(kib: u64) -> Rqps {
-        let mut rqps = Rqps::alone();
+        let mut rqps = Rqps::new();
         let memory = fs::read_to_string("/proc/meminfo").unwrap();
         let lines = memory.lines().map(|line| match line.split_once(':') {
             Some((name @ "MemAvailable", _)) => format!("{name}: {kib} kB\n"),
@@ -135,12 +136,13 @@ impl Rqps {
         });
         let file = rqps.path("meminfo");
         fs::write(&file, lines.collect::<String>()).unwrap();
-        rqps.mount = Some(format!("--bind {} /proc/meminfo", file.display()));
+        let bind = format!("mount --bind {} /proc/meminfo", file.display());
+        rqps.mounts = Some(format!("{OWN_LOCKS} && {bind}"));
         rqps
     }
 
     fn with(turn: Turn) -> Rqps {
-        let rqps = Rqps { root: directory(), mount: None, _turn: turn };
+        let rqps = Rqps { root: directory(), mounts: None, _turn: turn };
         fs::create_dir(rqps.home()).unwrap();
         open_to_all(&rqps.home());
         rqps.share_builds(&rqps.home());
@@ -203,11 +205,11 @@ impl Rqps {
 
     /// Any program, run like rqps.
     pub(crate) fn program(&self, program: &str) -> Command {
-        let mut command = match &self.mount {
-            Some(mount) => with_mount(mount),
+        let mut command = match &self.mounts {
+            Some(mounts) => with_mounts(mounts),
             None => Command::new(program),
         };
-        command.args(self.mount.is_some().then_some(program));
+        command.args(self.mounts.is_some().then_some(program));
         command.env("RQPS_HOME", self.home()).current_dir(self.work());
         command
     }

@@ -281,7 +281,7 @@ fn a_server_that_dies_between_slices_is_out_of_the_test_and_the_others_go_on() {
 
 #[test]
 fn a_contender_whose_data_cannot_be_loaded_is_named() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 few=postgres@17.6?max_connections=20 --no-control --rows 1K \
                      --workload micro:point-query --clients 16";
     let ended = start(&rqps, arguments).finish().expect_code(3);
@@ -381,7 +381,7 @@ fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
 /// cause is.
 #[test]
 fn a_server_that_does_more_for_each_statement_is_a_longer_code_path() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 anew=postgres@17.6?plan_cache_mode=force_custom_plan --no-control \
                      --workload micro:point-query --rows 2K --secs 0.5 --rounds 3 --loads 1 --no-guards";
     let ended = start(&rqps, arguments).finish();

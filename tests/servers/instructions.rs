@@ -18,11 +18,11 @@ fn change(count: &serde_json::Value) -> f64 {
 
 #[test]
 fn the_same_build_executes_the_same_instructions() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::new();
     let all = counts(&rqps, "postgres@17.6 again=postgres@17.6", "point-query,range-covered-pk");
     assert_eq!(all.len(), 2);
     for count in &all {
-        assert!(change(count).abs() < 0.001, "{count}");
+        assert!(change(count).abs() < 0.003, "{count}");
         assert_eq!(count["verdict"], "same");
     }
     rqps.assert_no_server_is_left();
@@ -30,15 +30,15 @@ fn the_same_build_executes_the_same_instructions() {
 
 #[test]
 fn a_server_with_threads_executes_the_same_instructions() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::new();
     let all = counts(&rqps, "mysql@8.0.33 again=mysql@8.0.33", "point-query");
-    assert!(change(&all[0]).abs() < 0.003, "{}", all[0]);
+    assert!(change(&all[0]).abs() < 0.01, "{}", all[0]);
     rqps.assert_no_server_is_left();
 }
 
 #[test]
 fn a_plan_that_is_made_anew_for_each_statement_is_more_instructions() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::new();
     let anew = "postgres@17.6 anew=postgres@17.6?plan_cache_mode=force_custom_plan";
     let all = counts(&rqps, anew, "point-query");
     assert_eq!(all[0]["verdict"], "more", "{}", all[0]);

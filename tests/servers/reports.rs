@@ -118,7 +118,7 @@ fn compare(rqps: &Rqps, name: &str, rounds: u32, arguments: &str) {
 
 #[test]
 fn comparisons_of_the_same_contenders_become_one() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     compare(&rqps, "a", 3, "sqlite again=sqlite --secs 0.2");
     compare(&rqps, "b", 4, "sqlite again=sqlite --secs 0.2");
     compare(&rqps, "other", 3, "sqlite other=sqlite?cache_size=-4000 --secs 0.2");
@@ -147,7 +147,7 @@ fn comparisons_of_the_same_contenders_become_one() {
 
 #[test]
 fn whole_runs_have_seconds_and_times_and_slices_say_why_they_have_none() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     compare(&rqps, "runs", 3, "sqlite again=sqlite --secs 2 --method runs");
     compare(&rqps, "slices", 3, "sqlite again=sqlite --secs 0.2");
     let [runs, slices] = ["runs", "slices"].map(|name| shown(&rqps, name));

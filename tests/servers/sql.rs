@@ -73,7 +73,7 @@ fn result(rqps: &Rqps) -> Value {
 
 #[test]
 fn every_dbms_runs_the_queries_of_a_folder() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     write_folder(&rqps.path("shop"));
     let contenders = "postgres@17.6 mysql@8.0.33 mariadb@11.4.5 sqlite";
     let ended = compare(&rqps, &format!("{contenders} --rounds 3 --secs 0.2")).finish();
@@ -97,7 +97,7 @@ fn every_dbms_runs_the_queries_of_a_folder() {
 
 #[test]
 fn an_edited_folder_is_not_resumed() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     write_folder(&rqps.path("shop"));
     let contenders = "sqlite more=sqlite?mmap_size=256M";
     let running = compare(&rqps, &format!("{contenders} --rounds 12 --secs 1"));
