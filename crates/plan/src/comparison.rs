@@ -146,6 +146,9 @@ pub enum ComparisonError {
 /// Why instructions of a workload or a contender are not counted.
 const BUILDS_ON_ITSELF: &str = "its steps build on each other";
 const RUNS_INSIDE: &str = "it runs inside rqps, and only servers are counted";
+const HANGS: &str = "its servers hang under valgrind, unless settings are chosen for that (limits in \
+     docs/instructions.md)";
+const OTHER_DBMS: &str = "it is another DBMS than the baseline";
 
 impl Comparison {
     /// With defaults that were found to work (docs/slices.md).
@@ -280,12 +283,21 @@ impl Comparison {
         self.instructions.as_ref()?.only
     }
 
-    /// Why the instructions of a contender cannot be counted; none if they can.
-    pub fn uncountable(&self, contender: &crate::Contender) -> Option<&'static str> {
-        match (self.of.is_chain(), contender.dbms.is_embedded()) {
-            (true, _) => Some(BUILDS_ON_ITSELF),
-            (_, true) => Some(RUNS_INSIDE),
-            _ => None,
+    /// Why the instructions of a contender cannot be counted beside those of the baseline; none if
+    /// they can.
+    pub fn uncountable(
+        &self,
+        contender: &crate::Contender,
+        baseline: &crate::Contender,
+    ) -> Option<&'static str> {
+        let dbms = contender.dbms;
+        let has = |setting: &str| contender.settings.iter().any(|(name, _)| name == setting);
+        match () {
+            () if self.of.is_chain() => Some(BUILDS_ON_ITSELF),
+            () if dbms.is_embedded() => Some(RUNS_INSIDE),
+            () if dbms != baseline.dbms => Some(OTHER_DBMS),
+            () if dbms.valgrind_needs().is_some_and(|setting| !has(setting)) => Some(HANGS),
+            () => None,
         }
     }
 
@@ -310,7 +322,8 @@ impl Comparison {
         if threshold > 0.5 {
             return Err(TooLarge("instructions-threshold", "50%".to_string()));
         }
-        let why = contenders.iter().find_map(|one| Some((one.name(), self.uncountable(one)?)));
+        let why = |one: &crate::Contender| self.uncountable(one, &contenders[0]);
+        let why = contenders.iter().find_map(|one| Some((one.name(), why(one)?)));
         why.map_or(Ok(()), |(name, why)| Err(Uncountable(name, why)))
     }
 
@@ -340,5 +353,38 @@ impl Comparison {
             }
             None => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Microbenchmark;
+
+    #[test]
+    fn only_servers_of_one_dbms_that_valgrind_can_run_are_counted() {
+        let micro = Microbenchmark {
+            tables: 1,
+            rows: crate::Count(1),
+            clients: vec![1],
+            read_time: Span(Duration::from_secs(1)),
+            write_time: Span(Duration::from_secs(1)),
+            tests: vec!["point-query".to_string()],
+            fair_writes: true,
+            pause: Span(Duration::ZERO),
+            quiesce_after_each_write: false,
+            check: false,
+        };
+        let comparison = Comparison::new(micro.into());
+        let why = |baseline: &str, contender: &str| {
+            let [baseline, contender] = [baseline, contender].map(|it| it.parse().unwrap());
+            comparison.uncountable(&contender, &baseline)
+        };
+        assert_eq!(why("postgres@17", "postgres@18"), None);
+        assert_eq!(why("mysql@8.0", "mysql@9.7"), None);
+        assert_eq!(why("sqlite", "sqlite?cache_size=1"), Some(RUNS_INSIDE));
+        assert_eq!(why("mysql@8.0", "postgres@18"), Some(OTHER_DBMS));
+        assert_eq!(why("mariadb", "mariadb@10.11"), Some(HANGS));
+        assert_eq!(why("mariadb", "mariadb?innodb_use_native_aio=OFF"), None);
     }
 }

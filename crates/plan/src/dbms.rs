@@ -32,6 +32,8 @@ struct Described {
     has_partitions: bool,
     /// The DBMS whose SQL it mostly accepts.
     resembles: Option<&'static str>,
+    /// A setting without which its servers hang under Valgrind.
+    valgrind_needs: Option<&'static str>,
 }
 
 const SERVER: Described = Described {
@@ -43,6 +45,7 @@ const SERVER: Described = Described {
     is_bundled: false,
     has_partitions: true,
     resembles: None,
+    valgrind_needs: None,
 };
 
 /// By their places in [`Dbms`].
@@ -70,6 +73,7 @@ static DBMSS: [Described; 4] = [
         schemes: &[],
         engines: &["innodb", "rocksdb"],
         resembles: Some("mysql"),
+        valgrind_needs: Some("innodb_use_native_aio"),
         ..SERVER
     },
 ];
@@ -108,6 +112,11 @@ impl Dbms {
     /// The name of the DBMS whose SQL it mostly accepts.
     pub fn resembles(self) -> Option<&'static str> {
         self.kind().resembles
+    }
+
+    /// A setting without which its servers hang under Valgrind (docs/instructions.md, limits).
+    pub(crate) fn valgrind_needs(self) -> Option<&'static str> {
+        self.kind().valgrind_needs
     }
 
     /// By the scheme of a URL.

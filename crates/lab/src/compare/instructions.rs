@@ -49,6 +49,7 @@ const DRIVEN: Duration = Duration::from_secs(6);
 
 /// A server that hangs under Callgrind is given up when none was counted for so long.
 const PATIENCE: Duration = Duration::from_secs(300);
+const POINTLESS: &str = "no contender can be counted beside it";
 const LATE: &str = "its server was not counted within five minutes";
 
 /// The lines of an error that are kept.
@@ -151,9 +152,17 @@ impl Counter<'_> {
             started: started.clone(),
             ..CountRecord::default()
         };
-        let why = |place: &usize| {
+        let alone = |place: &usize| {
             let contender = &plan.contenders[setting.arms[*place].index];
-            setting.comparison.uncountable(contender).or(missing)
+            setting.comparison.uncountable(contender, &plan.contenders[0]).or(missing)
+        };
+        let is_base = |place: &usize| setting.arms[*place].is_base();
+        let mut others = places.iter().filter(|place| !is_base(place)).peekable();
+        // The baseline's instructions alone say nothing.
+        let is_pointless = others.peek().is_some() && others.all(|place| alone(place).is_some());
+        let why = |place: &usize| {
+            let pointless = (is_pointless && is_base(place)).then_some(POINTLESS);
+            alone(place).or(pointless)
         };
         let mut records: BTreeMap<usize, CountRecord> = BTreeMap::new();
         for &place in &places {
