@@ -44,6 +44,9 @@ pub struct SqlTest {
 /// The shortest measured time of a test.
 const SHORTEST: Duration = Duration::from_millis(100);
 
+/// As many queries that are left out are named in a sentence.
+const NAMED: usize = 3;
+
 /// Bytes of a row of the Insert Benchmark, about.
 const ROW_BYTES: u64 = 100;
 
@@ -64,7 +67,16 @@ impl Specification for SqlWorkload {
     }
 
     fn phrase(&self) -> String {
-        format!("the queries of {}, {} client(s)", self.name, self.clients)
+        let left_out = match self.left_out.len() {
+            0 => String::new(),
+            1..=NAMED => format!(" (left out: {})", self.left_out.join(", ")),
+            many => format!(" ({many} of them left out)"),
+        };
+        let clients = match self.clients {
+            1 => "one client".to_string(),
+            clients => format!("{clients} clients"),
+        };
+        format!("the queries of {}{left_out} with {clients}", self.name)
     }
 
     fn size(&self) -> String {
