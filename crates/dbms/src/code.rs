@@ -3,11 +3,10 @@
 //! than the original for as long as both stayed cached.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use rqps_system::act_as;
 use rustix::fs::{Advice, fadvise};
 
 use crate::error::DbmsError;
@@ -16,36 +15,41 @@ use crate::theirs;
 
 /// The folders of a build with the server's libraries.
 const LIBRARIES: [&str; 2] = ["lib", "lib64"];
-/// Has the libraries of everything that is installed.
-const SYSTEM: &str = "/usr";
+/// These have the libraries of everything that is installed.
+const SHARED: [&str; 3] = ["/", "/usr", "/usr/local"];
 
-/// Removes the programs and libraries of builds from the page cache, and reads them again in the
+/// Removes the programs and libraries of servers from the page cache, and reads them again in the
 /// order of their paths. Those that a running server uses, and those that cannot be read, stay as
-/// they are.
+/// they are. A DBMS inside rqps is in use, and stays, too.
 pub fn read_code_again<'a>(
     builds: impl IntoIterator<Item = &'a Installed>,
 ) -> Result<(), DbmsError> {
-    let mut files = BTreeSet::new();
-    for build in builds {
-        let server = build.server()?;
-        let server = server.canonicalize().map_err(DbmsError::file("find", &server))?;
-        let base = build.base()?;
-        if base != Path::new(SYSTEM) {
-            for folder in LIBRARIES.map(|name| base.join(name)) {
-                collect(&folder, &mut files).map_err(DbmsError::file("read", &folder))?;
-            }
-        }
-        files.insert(server);
-    }
-    for file in files {
-        // Other users may own the folder, and put something else there.
-        let owner = theirs::owner(&file);
-        let read = owner.and_then(|owner| act_as(owner, || read_again(&file))?);
-        if let Err(error) = read {
-            tracing::debug!("{}: not read again: {error}", file.display());
-        }
+    let servers = builds.into_iter().filter(|build| !build.dbms.is_embedded());
+    let places = servers.map(|build| Ok((build.base()?, build.server()?)));
+    for (base, server) in places.collect::<Result<BTreeSet<_>, DbmsError>>()? {
+        // With the rights of its owner, who may put something else there meanwhile.
+        let read = theirs::work_in(&base, || {
+            code(&base, &server)?.iter().for_each(|file| {
+                if let Err(error) = read_again(file) {
+                    tracing::debug!("{}: not read again: {error}", file.display());
+                }
+            });
+            Ok(())
+        });
+        read.map_err(DbmsError::file("read", &base))?;
     }
     Ok(())
+}
+
+/// The server's program and the libraries of its build.
+fn code(base: &Path, server: &Path) -> io::Result<BTreeSet<PathBuf>> {
+    let mut files = BTreeSet::from([server.canonicalize()?]);
+    if !SHARED.iter().any(|shared| base == Path::new(shared)) {
+        for folder in LIBRARIES {
+            collect(&base.join(folder), &mut files)?;
+        }
+    }
+    Ok(files)
 }
 
 /// Adds the libraries below a folder. Links lead to files that are found by their own names.
@@ -68,7 +72,7 @@ fn collect(folder: &Path, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
 }
 
 fn read_again(path: &Path) -> io::Result<()> {
-    let mut file: File = theirs::open(path)?;
+    let mut file = theirs::open(path)?;
     // Pages that are not on the device yet would stay.
     file.sync_data()?;
     fadvise(&file, 0, None, Advice::DontNeed)?;
@@ -96,6 +100,15 @@ mod tests {
         collect(&folder.path().join("lib64"), &mut files).unwrap();
         let expected = [folder.path().join("libicu.so.72.1"), plugins.join("ha_rocksdb.so")];
         assert_eq!(Vec::from_iter(files), expected);
+    }
+
+    #[test]
+    fn of_what_the_system_has_only_the_server_is_read() {
+        let server = Path::new("/proc/self/exe");
+        let own = BTreeSet::from([server.canonicalize().unwrap()]);
+        for shared in SHARED {
+            assert_eq!(code(Path::new(shared), server).unwrap(), own, "{shared}");
+        }
     }
 
     #[test]

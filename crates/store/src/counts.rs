@@ -20,7 +20,7 @@ pub struct CountRecord {
     pub operations: u64,
     /// Why there are no counts.
     pub why: Option<String>,
-    /// Functions whose count grows with the operations.
+    /// Functions that executed any.
     pub functions: Vec<FunctionCount>,
 }
 

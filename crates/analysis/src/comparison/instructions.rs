@@ -100,7 +100,7 @@ fn side(record: &CountRecord) -> CountedSide<'_> {
         contender: &record.contender,
         instructions: match &record.why {
             None if mean > 0.0 => Ok(mean),
-            None => Err("its server executes no more instructions for more operations"),
+            None => Err("no instructions were counted in its server"),
             Some(why) => Err(why),
         },
         spread: if mean > 0.0 { (first - second).abs() / mean } else { 0.0 },

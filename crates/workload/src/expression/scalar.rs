@@ -153,7 +153,7 @@ mod tests {
             ("n", Some(Scalar::Boolean(false))),
             ("of", Some(Scalar::Boolean(false))),
             ("FALSE", Some(Scalar::Boolean(false))),
-            ("trueXXX", None),
+            ("trueish", None),
             ("", None),
             ("0", Some(Scalar::Int(0))),
             ("+3", Some(Scalar::Int(3))),

@@ -6,7 +6,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{Build, Class, Counts, Microbenchmark, Operation, SqlTest, SqlWorkload, Workload};
+use rqps_plan::{
+    Build, Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload, Workload,
+};
 use rqps_wire::Error;
 
 use super::client::{Encoded, QueryClient, encoded};
@@ -91,7 +93,7 @@ pub(crate) fn tasks(plan: &SqlWorkload) -> Result<Vec<Task>, WorkloadError> {
         title: "create the schema, load the data, create the indexes".to_string(),
         counts: Counts::RowsInserted,
         fills: true,
-        takes: vec![Takes::Load { rows: plan.bytes / 100, connections: 1 }],
+        takes: vec![Takes::Load { rows: plan.most_rows(), connections: 1 }],
         ..Task::new("load", "", Class::Load)
     };
     let test = |(index, test): (usize, &SqlTest)| {

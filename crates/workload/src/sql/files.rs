@@ -20,7 +20,7 @@ const CHUNK: usize = 1 << 20;
 /// data.
 pub(super) fn digests(root: &Path) -> Result<(BTreeMap<String, String>, u64), FolderError> {
     let (mut all, mut bytes) = (BTreeMap::new(), 0);
-    for folder in ["", "load", "params", "queries"] {
+    for folder in std::iter::once("").chain(FOLDERS) {
         let path = root.join(folder);
         if !path.exists() {
             continue;
