@@ -53,9 +53,9 @@ pub(crate) struct Arguments {
     /// Number of tables (microbenchmarks) [default: 1].
     #[arg(long, value_name = "N", help_heading = MEASURE)]
     tables: Option<u32>,
-    /// Rows per table; in the Insert Benchmark, per client.
-    #[arg(long, help_heading = MEASURE, default_value = "100K")]
-    rows: Count,
+    /// Rows per table; in the Insert Benchmark, per client [default: 100K].
+    #[arg(long, help_heading = MEASURE)]
+    rows: Option<Count>,
     /// Rows that each client inserts in l.i1 and l.i2 (Insert Benchmark)
     ///
     /// [default: 40 % and 10 % of --rows]
@@ -310,7 +310,8 @@ impl Arguments {
         Ok(plan)
     }
 
-    /// What is counted by default is what has changed or, if nothing is timed, every test.
+    /// What is counted by default is what has changed or, if nothing is timed, every test. Where no
+    /// contender has a server of its own, nothing is.
     fn counted(&self, wanted: &Wanted) -> anyhow::Result<Option<Instructions>> {
         let default = match self.instructions_only {
             true => ToProfile::All,
@@ -318,6 +319,7 @@ impl Arguments {
         };
         let of = match &self.instructions {
             Some(ToCount(of)) => of.as_ref(),
+            None if self.contenders.all().iter().all(|it| it.dbms.is_embedded()) => None,
             None => Some(&default),
         };
         let only = self.instructions_only.then_some(self.instructions_threshold.0);

@@ -204,7 +204,7 @@ impl FromStr for Contender {
 }
 
 /// Whether a line of a table can show it.
-fn is_printable(c: char) -> bool {
+pub fn is_printable(c: char) -> bool {
     let mut buffer = [0; 4];
     let text: &str = c.encode_utf8(&mut buffer);
     !c.is_control() && rqps_system::printable(text) == text

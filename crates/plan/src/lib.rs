@@ -27,7 +27,7 @@ pub use class::Class;
 pub use comparison::{
     CONTROL, Choice, Comparison, ComparisonError, Instructions, Profiled, StoredBaseline,
 };
-pub use contender::{Build, Contender, ContenderError, check_names, is_path};
+pub use contender::{Build, Contender, ContenderError, check_names, is_path, is_printable};
 pub use counts::Counts;
 pub use dbms::Dbms;
 pub use design::Design;

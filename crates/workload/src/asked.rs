@@ -75,7 +75,7 @@ pub(crate) struct Comparable {
 pub struct Asked<'a> {
     pub workload: &'a Wanted,
     pub contenders: &'a [Contender],
-    pub rows: Count,
+    pub rows: Option<Count>,
     pub tables: Option<u32>,
     pub writes: Option<&'a [Count]>,
     pub loads: Option<u32>,
@@ -90,6 +90,13 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     pub fn plan(&self) -> Result<Workload, FlagError> {
         (self.workload.of.ask)(self)
+    }
+
+    /// The default rows of a table or client.
+    const ROWS: Count = Count(100_000);
+
+    pub(crate) fn rows(&self) -> Count {
+        self.rows.unwrap_or(Self::ROWS)
     }
 
     /// The default measured time of a test in a round of slices. With what a round costs beside it,

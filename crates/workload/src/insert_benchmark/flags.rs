@@ -120,7 +120,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     }
     let profile =
         asked.workload.version().map_or(Ok(Profile::P2025), str::parse).map_err(FlagError)?;
-    let mut benchmark = InsertBenchmark::new(profile, asked.rows);
+    let mut benchmark = InsertBenchmark::new(profile, asked.rows());
     if let Some(writes) = asked.writes {
         set_writes(&mut benchmark, writes)?;
     }
@@ -134,7 +134,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
                 .to_string(),
         ));
     }
-    let total_rows = asked.rows.0.saturating_mul(u64::from(asked.clients));
+    let total_rows = asked.rows().0.saturating_mul(u64::from(asked.clients));
     benchmark.pause = default_pause(total_rows);
     benchmark.check = asked.check;
     Ok(benchmark.into())

@@ -156,11 +156,11 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     }
     let tests = select_names(&asked.workload.names)?;
     let tables = asked.tables.unwrap_or(1);
-    let total_rows = asked.rows.0.saturating_mul(u64::from(tables));
+    let total_rows = asked.rows().0.saturating_mul(u64::from(tables));
     let secs = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
     Ok(Workload::from(Microbenchmark {
         tables,
-        rows: asked.rows,
+        rows: asked.rows(),
         clients: vec![asked.clients],
         read_time: secs,
         write_time: secs,

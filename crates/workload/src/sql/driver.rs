@@ -8,6 +8,7 @@ use std::sync::Arc;
 use rqps_load::{Order, Schedule, Until};
 use rqps_plan::{
     Build, Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload, Workload,
+    is_printable,
 };
 use rqps_wire::Error;
 
@@ -29,8 +30,9 @@ const SETS: usize = 1000;
 
 /// As a comparison asks for it: the queries that are for all contenders.
 pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
-    if asked.writes.is_some() || asked.tables.is_some() {
-        let reason = "a folder of SQL has its own tables and rows. Drop --tables and --writes";
+    if asked.rows.is_some() || asked.writes.is_some() || asked.tables.is_some() {
+        let reason =
+            "a folder of SQL has its own tables and rows. Drop --rows, --tables and --writes";
         return Err(FlagError(reason.to_string()));
     }
     let given = asked.workload.names.join(",");
@@ -77,6 +79,13 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     left_out.dedup();
     let tests = tests.unwrap_or_default();
     let (files, bytes) = digests(&folder).map_err(wrong)?;
+    let path = folder.display().to_string();
+    for text in files.keys().chain([&name, &path]) {
+        if !text.chars().all(is_printable) {
+            let reason = format!("'{text}' has characters that cannot be shown. Rename it");
+            return Err(FlagError(reason));
+        }
+    }
     let time = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
     let clients = asked.clients;
     Ok(SqlWorkload { name, folder, tests, left_out, clients, time, bytes, files }.into())

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rqps_load::{Effect, Halt};
-use rqps_plan::{Contender, Count, Span, Workload};
+use rqps_plan::{Contender, Span, Workload};
 use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
@@ -44,7 +44,7 @@ fn plan(folder: &Path) -> Result<Workload, String> {
     let asked = Asked {
         workload: &workload,
         contenders: &contenders,
-        rows: Count(1000),
+        rows: None,
         tables: None,
         writes: None,
         loads: None,
@@ -105,6 +105,18 @@ impl Loaded {
         };
         (0..executions).map(&mut execute).collect()
     }
+}
+
+#[test]
+fn a_name_that_would_steer_a_terminal_is_refused_before_anything_is_measured() {
+    let query = ("queries/one.sql", "select 1");
+    let steers = folder(&[query, ("workload.toml", "name = \"a\\u001b[31m\"")]);
+    let error = plan(steers.path()).unwrap_err();
+    assert!(error.ends_with("has characters that cannot be shown. Rename it"), "{error}");
+    let file = folder(&[query, ("load/1_\u{7}t.csv", "id\n1\n")]);
+    let error = plan(file.path()).unwrap_err();
+    assert!(error.ends_with("has characters that cannot be shown. Rename it"), "{error}");
+    plan(folder(&[query]).path()).unwrap();
 }
 
 #[test]
