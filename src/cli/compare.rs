@@ -1,13 +1,12 @@
 //! `rqps compare`: compares builds or configs with a baseline.
 
-use std::cell::Cell;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use rqps_analysis::comparison::{FailOn, Gate};
+use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_plan::{
     Cache, Comparison, Count, Design, Instructions, Method, Plan, PlanError, Profiled, Span,
@@ -384,7 +383,6 @@ fn stored_baseline(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, fail_on, .. } = arguments;
-    let gate = Cell::new(None);
     if let Some(path) = junit {
         match path.parent().filter(|folder| session.makes(VERB, folder)) {
             // It is created with the run directory.
@@ -392,25 +390,18 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             None => refuse_unwritable_file(path)?,
         }
     }
-    let exit = session::run(
+    session::run(
         VERB,
-        session,
+        (session, fail_on.0),
         &contenders.all(),
         || arguments.plan(),
         |report| {
-            gate.set(report.gate(fail_on.0));
             let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(report)) else {
                 return Ok(());
             };
             report::write_file(path, text.as_bytes())
         },
-    )?;
-    Ok(match (exit, gate.get()) {
-        (Exit::Regression, Some(Gate::Passed)) => Exit::Done,
-        (Exit::Regression, Some(Gate::Undecided)) if session.is_strict() => Exit::Unfit,
-        (Exit::Regression, Some(Gate::Undecided)) => Exit::Done,
-        (exit, _) => exit,
-    })
+    )
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use clap::Args;
+use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Dbms;
 use rqps_store::{RunDirectory, StoreError, alone_in, refuse_unwritable, write_whole};
 use serde::{Deserialize, Serialize};
@@ -188,7 +189,7 @@ fn measure(
         true => RunDirectory::resume(&path)?,
         false => setup.create(&path, item.plan.clone())?,
     };
-    setup.measure(&mut directory, ready, session, shown, |report, _| {
+    setup.measure(&mut directory, ready, (session, FailOn::Regression), shown, |report, _| {
         if !session.json {
             output::print(&format!("== {} ==\n", item.title))?;
             report::print_result(report, false)?;

@@ -116,11 +116,6 @@ impl Session {
         run.zip(whole(folder)).is_some_and(made)
     }
 
-    /// Whether an undecided verdict is a failure.
-    pub(crate) fn is_strict(&self) -> bool {
-        self.session.strict
-    }
-
     /// How much of the data each DBMS caches, if a flag says so.
     pub(crate) fn cache(&self) -> Option<Cache> {
         match (self.cached, self.io_bound) {
@@ -223,13 +218,14 @@ impl Setup {
         })
     }
 
-    /// Measures what the run lacks, and writes its reports. If anything was measured, `then` is
-    /// called with the report, and with the files that were written.
+    /// Measures what the run lacks, and writes its reports. The exit code is 1 for changes of the
+    /// given kind. If anything was measured, `then` is called with the report, and with the files
+    /// that were written.
     pub(crate) fn measure(
         &self,
         directory: &mut RunDirectory,
         ready: &[Box<dyn Dbms>],
-        session: &SessionOptions,
+        (session, fail_on): (&SessionOptions, FailOn),
         (progress, workload): (&mut Progress, usize),
         then: impl FnOnce(&Report<'_>, &[PathBuf]) -> anyhow::Result<()>,
     ) -> anyhow::Result<Exit> {
@@ -246,7 +242,7 @@ impl Setup {
         let report = Report::new(&run);
         let exit = match outcome {
             Outcome::Complete if session.strict && report.is_sla_missed() => Exit::SlaMissed,
-            Outcome::Complete => match report.gate(FailOn::Regression) {
+            Outcome::Complete => match report.gate(fail_on) {
                 Some(Gate::Regression) => Exit::Regression,
                 Some(Gate::Undecided) if session.strict => Exit::Unfit,
                 _ => Exit::Done,
@@ -272,7 +268,7 @@ fn number() -> usize {
 /// resumed. `and` is called with the report.
 pub(crate) fn run(
     verb: &str,
-    session: &Session,
+    (session, fail_on): (&Session, FailOn),
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
     and: impl FnOnce(&Report<'_>) -> anyhow::Result<()>,
@@ -307,7 +303,8 @@ pub(crate) fn run(
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
         and(report)
     };
-    let exit = setup.measure(&mut directory, &ready, session, (&mut progress, 0), told)?;
+    let exit =
+        setup.measure(&mut directory, &ready, (session, fail_on), (&mut progress, 0), told)?;
     if is_reported && matches!(exit, Exit::Failed | Exit::Interrupted) {
         let out = directory.path().display();
         output::note(&format!("to resume: rqps {verb} --resume --out {out}"));

@@ -2,6 +2,7 @@
 //! those of the workload.
 
 use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use rqps_analysis::comparison::FailOn;
 use rqps_plan::{Design, Plan};
 use rqps_workload::{VERBS, Verb};
 
@@ -51,6 +52,7 @@ impl Single {
 
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
         let Single { verb, contenders, session, .. } = self;
+        let session = (session, FailOn::Regression);
         session::run(verb.name, session, &contenders.all(), || self.plan(), |_| Ok(()))
     }
 }

@@ -1,10 +1,9 @@
 //! Events as lines of text, for a log.
 
 use rqps_analysis::comparison::Standing;
+use rqps_analysis::diagnosis::grouped;
 use rqps_lab::{Enough, Event};
 use rqps_system::printable;
-
-use super::number::grouped;
 
 /// What an event is to a reader.
 pub(super) enum Told {
@@ -72,7 +71,8 @@ fn words(event: &Event) -> Told {
             Done(format!("{contender}: version {version}, loaded in {seconds:.1} s"))
         }
         Event::RoundBegun { round, rounds, tests } => {
-            Now(format!("round {round} of at most {rounds}, {tests} tests"))
+            let plural = if *tests == 1 { "" } else { "s" };
+            Now(format!("round {round} of at most {rounds}, {tests} test{plural}"))
         }
         Event::Refused { test, why, attempt } => {
             Noted(format!("{test}: attempt {attempt} was discarded: {why}"))

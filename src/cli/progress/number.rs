@@ -2,19 +2,6 @@
 
 use std::time::Duration;
 
-/// `1234567.8` as `1,234,568`.
-pub(super) fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 /// `1234567.8` as `1.23M`: three digits.
 pub(super) fn short(number: f64) -> String {
     const UNITS: [(f64, &str); 4] = [(1e9, "G"), (1e6, "M"), (1e3, "K"), (1.0, "")];
@@ -53,13 +40,6 @@ pub(crate) fn clock(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn large_numbers_are_grouped() {
-        for (number, text) in [(0.4, "0"), (999.6, "1,000"), (1_234_567.8, "1,234,568")] {
-            assert_eq!(grouped(number), text);
-        }
-    }
 
     #[test]
     fn three_digits_are_enough_at_a_glance() {

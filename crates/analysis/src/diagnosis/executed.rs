@@ -111,8 +111,14 @@ fn percent(executed: &Executed) -> String {
 
 /// `+1,240`.
 pub fn signed(count: f64) -> String {
-    let digits = format!("{:.0}", count.abs());
-    let mut text = String::from(if count < 0.0 { "-" } else { "+" });
+    let sign = if count < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", grouped(count.abs()))
+}
+
+/// `1234567.8` as `1,234,568`; not for negative numbers.
+pub fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
     for (place, digit) in digits.chars().enumerate() {
         if place > 0 && (digits.len() - place).is_multiple_of(3) {
             text.push(',');

@@ -22,7 +22,7 @@ pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
     Builds, Change, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Verdict,
 };
-pub use executed::{Executed, Grown, SAME, signed};
+pub use executed::{Executed, Grown, SAME, grouped, signed};
 pub use line::{Line, fit_line};
 pub use next::Next;
 pub use number::Number;

@@ -3,7 +3,7 @@
 use rqps_analysis::comparison::{
     CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE,
 };
-use rqps_analysis::diagnosis::{SAME, signed};
+use rqps_analysis::diagnosis::{SAME, grouped, signed};
 use rqps_stats::label::Label;
 
 use super::Extent;
@@ -90,8 +90,8 @@ fn headline(verdicts: &Verdicts<'_>, counted: &CountedTest<'_>) -> String {
     };
     format!(
         "{test}: {} -> {} instructions per operation ({:+.2} %){verdict}",
-        plain(base),
-        plain(contender),
+        grouped(base),
+        grouped(contender),
         100.0 * change
     )
 }
@@ -118,7 +118,7 @@ fn shown<'a>(counted: &'a CountedTest<'a>) -> impl Iterator<Item = &'a FunctionC
 
 /// `+800 ExecInterpExpr (1,000 -> 1,800; postgres)`
 fn function(one: &FunctionChange<'_>) -> String {
-    let (baseline, contender) = (plain(one.baseline), plain(one.contender));
+    let (baseline, contender) = (grouped(one.baseline), grouped(one.contender));
     let (change, place) = (signed(one.change()), place(one));
     format!("{change} {} ({baseline} -> {contender}; {place})", one.name)
 }
@@ -134,7 +134,7 @@ fn functions(counted: &CountedTest<'_>) -> Table {
     let headings = [base, contender, "change"].map(|name| Heading::new(name, ""));
     let headings = headings.into_iter().chain([Heading::words("library and file").ranked(1)]);
     let rows = shown(counted).map(|one| {
-        let numbers = [plain(one.baseline), plain(one.contender), signed(one.change())];
+        let numbers = [grouped(one.baseline), grouped(one.contender), signed(one.change())];
         let cells = numbers.into_iter().chain([place(one)]).map(Cell::plain);
         Row::new(one.name, cells.collect())
     });
@@ -160,11 +160,6 @@ fn limits(side: &CountedSide<'_>) -> Vec<String> {
         ));
     }
     limits
-}
-
-/// `55,965`
-fn plain(count: f64) -> String {
-    signed(count).trim_start_matches('+').to_string()
 }
 
 fn word(verdict: CountVerdict) -> &'static str {
