@@ -9,8 +9,8 @@ use clap::Args;
 use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_plan::{
-    Cache, Comparison, Count, Design, Instructions, Method, Plan, PlanError, Profiled, Span,
-    Workload,
+    Cache, Comparison, Contender, Count, Design, Instructions, Method, Plan, PlanError, Profiled,
+    QueryMode, Span, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -60,6 +60,15 @@ pub(crate) struct Arguments {
     /// [default: 40 % and 10 % of --rows]
     #[arg(long, value_name = "L1,L2", help_heading = MEASURE, value_delimiter = ',')]
     writes: Option<Vec<Count>>,
+    /// Size of pgbench's tables: 100,000 accounts for each 1 [default: 1].
+    #[arg(long, value_name = "N", help_heading = MEASURE)]
+    scale: Option<u32>,
+    /// How pgbench's scripts are sent: simple, extended or prepared [default: simple].
+    #[arg(long, value_name = "MODE", help_heading = MEASURE, hide_short_help = true)]
+    query_mode: Option<QueryMode>,
+    /// Set a variable of pgbench's scripts [may be repeated].
+    #[arg(long, value_name = "NAME=VALUE", help_heading = MEASURE, hide_short_help = true)]
+    define: Vec<String>,
     /// Number of clients, each connected to every contender.
     #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
@@ -256,6 +265,11 @@ impl FromStr for Percent {
 }
 
 impl Arguments {
+    /// The same for these contenders, which have not lost their passwords.
+    pub(crate) fn with(self, contenders: Vec<Contender>) -> Arguments {
+        Arguments { contenders: contenders.into(), ..self }
+    }
+
     pub(crate) fn plan(&self) -> anyhow::Result<Plan> {
         let wanted = self.workload.clone().unwrap_or_else(Wanted::usual);
         let mut comparison = Comparison::new(self.workload(&wanted)?);
@@ -359,6 +373,9 @@ impl Arguments {
             writes: self.writes.as_deref(),
             loads: self.loads,
             clients: self.clients,
+            scale: self.scale,
+            query_mode: self.query_mode,
+            defines: &self.define,
             secs: self.secs,
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,

@@ -20,6 +20,12 @@ pub(crate) struct Contenders {
     contenders: Vec<Sweep>,
 }
 
+impl From<Vec<Contender>> for Contenders {
+    fn from(contenders: Vec<Contender>) -> Self {
+        Contenders { contenders: vec![Sweep(contenders)] }
+    }
+}
+
 impl Contenders {
     /// All of them, in order; none where a run is resumed.
     pub(crate) fn all(&self) -> Vec<Contender> {

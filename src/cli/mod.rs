@@ -19,6 +19,7 @@ mod man;
 mod matrix;
 mod method;
 mod output;
+mod pgbench;
 mod plan;
 mod progress;
 mod report;
@@ -31,6 +32,7 @@ mod slips;
 mod suggestions;
 mod units;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -76,6 +78,11 @@ enum Verb {
     Compare(compare::Arguments),
     #[command(flatten)]
     Single(single::Single),
+    /// Run pgbench's scripts, with pgbench's options
+    ///
+    /// One contender gets a report in pgbench's form; several are compared, as by rqps compare
+    /// --workload pgbench:SCRIPT. Exit codes with one contender: 1 before the run, 2 in it.
+    Pgbench(pgbench::Arguments),
     /// Run the workloads of a plan file, one after another.
     Run(run::Arguments),
     /// Show what a plan file expands to, and the time and disk that it needs.
@@ -98,13 +105,14 @@ enum Verb {
 pub(crate) fn main() -> ExitCode {
     let cli = match parse() {
         Ok(cli) => cli,
-        Err(error) => return refuse(&error),
+        Err((error, exit)) => return refuse(&error, exit),
     };
     progress::tell_of_waiting();
     let begun = log::begin(cli.verbose);
     let result = begun.and_then(|()| match cli.verb {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Single(single) => single.run(),
+        Verb::Pgbench(arguments) => pgbench::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
@@ -115,17 +123,29 @@ pub(crate) fn main() -> ExitCode {
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
     });
     let exit = result.unwrap_or_else(|error| {
-        let meant = slips::suggestion(&error).map_or(String::new(), |meant| format!("; {meant}"));
-        output::note(&format!("error: {}{meant}", output::told(&error)));
+        tell(&error);
         exit::of(&error)
     });
     exit.into()
 }
 
-fn parse() -> Result<Cli, clap::Error> {
-    let mut command = Cli::command();
+fn tell(error: &anyhow::Error) {
+    let meant = slips::suggestion(error).map_or(String::new(), |meant| format!("; {meant}"));
+    output::note(&format!("error: {}{meant}", output::told(error)));
+}
+
+/// The command line, or what is wrong with it and how that ends the program.
+fn parse() -> Result<Cli, (clap::Error, Exit)> {
     let arguments: Vec<_> = std::env::args_os().collect();
     contenders::hide_passwords(&arguments);
+    let lenient = Cli::command().ignore_errors(true).try_get_matches_from(&arguments);
+    let is_pgbench = lenient.is_ok_and(|it| it.subcommand_name() == Some(pgbench::VERB));
+    let exit = if is_pgbench { Exit::PgbenchRefused } else { Exit::Usage };
+    read(arguments).map_err(|error| (error, exit))
+}
+
+fn read(arguments: Vec<OsString>) -> Result<Cli, clap::Error> {
+    let mut command = Cli::command();
     let matches = command.try_get_matches_from_mut(arguments)?;
     if let Some((name, of_verb)) = matches.subcommand()
         && let Some(verb) = command.find_subcommand(name)
@@ -140,7 +160,7 @@ fn parse() -> Result<Cli, clap::Error> {
 }
 
 /// Reports a wrong value in one line; everything else has clap's own text.
-fn refuse(error: &clap::Error) -> ExitCode {
+fn refuse(error: &clap::Error, exit: Exit) -> ExitCode {
     match error.kind() {
         ErrorKind::ValueValidation | ErrorKind::InvalidValue => output::note(&refusal(error)),
         ErrorKind::DisplayHelp
@@ -152,7 +172,7 @@ fn refuse(error: &clap::Error) -> ExitCode {
         // It has what was typed.
         _ => output::note(error.render().to_string().trim_end()),
     }
-    if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
+    if error.use_stderr() { exit.into() } else { Exit::Done.into() }
 }
 
 /// What clap finds wrong, in one line.

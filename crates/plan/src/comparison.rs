@@ -117,6 +117,8 @@ pub enum ComparisonError {
     TooLarge(&'static str, String),
     #[error("cannot measure the {0} by slices: its steps build on each other. Use --method runs")]
     SlicedChain(&'static str),
+    #[error("cannot measure by slices: {0}")]
+    NotSliced(String),
     #[error(
         "cannot profile the {0}: its steps build on each other, so all of them would have to be \
          repeated. Drop --profile"
@@ -274,6 +276,11 @@ impl Comparison {
         }
         if self.of.is_chain() && self.uses(Method::Slices) {
             return Err(SlicedChain(self.of.title()));
+        }
+        if self.uses(Method::Slices)
+            && let Some(why) = self.of.refused_by_slices()
+        {
+            return Err(ComparisonError::NotSliced(why));
         }
         Ok(self.of.validate(contenders)?)
     }

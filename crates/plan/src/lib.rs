@@ -44,6 +44,7 @@ pub use query_plan::{IndexUsed, QueryPlan};
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
-    InsertBenchmark, Maintenance, Microbenchmark, Pacing, Profile, Query, Specification,
-    SpecificationError, SqlTest, SqlWorkload, Step, StepKind, Workload, default_pause,
+    InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing, Pgbench, PgbenchScript, Profile,
+    Query, QueryMode, Specification, SpecificationError, SqlTest, SqlWorkload, Step, StepKind,
+    Workload, default_pause,
 };

@@ -30,6 +30,9 @@ pub enum Error {
     Tls { host: String, reason: String },
     #[error("the server violated the protocol: {}", printable(.0))]
     Protocol(String),
+    /// What a client was to do cannot be done; the server has no part in it.
+    #[error("{}", printable(.0))]
+    Client(String),
     #[error("'{}' is not a usable address: {}", printable(url), printable(reason))]
     Address { url: String, reason: String },
 }

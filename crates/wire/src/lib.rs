@@ -14,6 +14,7 @@ pub mod mysql;
 mod parameters;
 mod patience;
 pub mod postgres;
+mod scripted;
 mod socket;
 mod sqlite;
 mod tls;
@@ -27,6 +28,7 @@ pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
 pub use rqps_system::{Cancel, Cancelled};
+pub use scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
 
@@ -112,6 +114,11 @@ pub trait Connection: Send {
     /// time.
     fn hand_over(&self) -> Result<Interrupter, Error> {
         self.interrupter()
+    }
+
+    /// The same session for scripts, where the protocol has what they need.
+    fn scripted(&mut self) -> Option<&mut dyn Scripted> {
+        None
     }
 
     /// An error if cancelled: for loops that poll a server until it has done something.

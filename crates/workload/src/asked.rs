@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command};
-use rqps_plan::{Contender, Count, Span, Workload};
+use rqps_plan::{Contender, Count, QueryMode, Span, Workload};
 
 use crate::task::WorkloadError;
 
@@ -66,6 +66,8 @@ pub(crate) struct Comparable {
     pub(crate) has_versions: bool,
     /// Names of tests must follow its name.
     pub(crate) needs_names: bool,
+    /// Its tests are pgbench's scripts.
+    pub(crate) has_scripts: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -80,6 +82,11 @@ pub struct Asked<'a> {
     pub writes: Option<&'a [Count]>,
     pub loads: Option<u32>,
     pub clients: u32,
+    /// Of pgbench's tables.
+    pub scale: Option<u32>,
+    /// How pgbench's scripts are sent, and `NAME=VALUE` of their variables.
+    pub query_mode: Option<QueryMode>,
+    pub defines: &'a [String],
     /// Of each test or step.
     pub secs: Option<Span>,
     /// The time that fits into the budget, by the number of tests.
@@ -89,6 +96,11 @@ pub struct Asked<'a> {
 
 impl Asked<'_> {
     pub fn plan(&self) -> Result<Workload, FlagError> {
+        let is_asked = self.scale.is_some() || self.query_mode.is_some();
+        if !self.workload.of.has_scripts && (is_asked || !self.defines.is_empty()) {
+            let reason = "--scale, --query-mode and --define are for pgbench's scripts. Drop them";
+            return Err(FlagError(reason.to_string()));
+        }
         (self.workload.of.ask)(self)
     }
 

@@ -10,6 +10,7 @@ mod expression;
 mod index_only;
 pub mod insert_benchmark;
 pub mod microbenchmark;
+pub mod pgbench;
 mod random;
 mod script;
 mod sql;
@@ -36,6 +37,7 @@ pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::tasks(plan)),
         Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
+        Workload::Pgbench(plan) => Ok(pgbench::tasks(plan)),
         Workload::SqlWorkload(plan) => sql::tasks(plan),
     }
 }
@@ -48,6 +50,7 @@ pub fn driver<'a>(
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::driver(plan, site)),
         Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
+        Workload::Pgbench(plan) => Ok(pgbench::driver(plan, site)),
         Workload::SqlWorkload(plan) => sql::driver(plan, site),
     }
 }
@@ -55,7 +58,7 @@ pub fn driver<'a>(
 /// Whether a workload creates a table of this name, in any of its forms. In its own schema, rqps
 /// drops no other tables.
 pub fn is_table(name: &str) -> bool {
-    [microbenchmark::is_table, insert_benchmark::is_table].iter().any(|is_table| is_table(name))
+    [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table].iter().any(|is_table| is_table(name))
 }
 
 /// The verbs of the command line that have each contender run a workload once.
@@ -69,7 +72,7 @@ pub static VERBS: [Verb; 3] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 3] = [
+static COMPARED: [Comparable; 4] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -77,6 +80,7 @@ static COMPARED: [Comparable; 3] = [
         syntax: "micro:TEST,… or micro:GROUP",
         has_versions: false,
         needs_names: true,
+        has_scripts: false,
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
     },
@@ -87,7 +91,19 @@ static COMPARED: [Comparable; 3] = [
         syntax: "ibench or ibench:STEP,… or ibench@PROFILE",
         has_versions: true,
         needs_names: false,
+        has_scripts: false,
         ask: insert_benchmark::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "pgbench",
+        about: "pgbench:SCRIPT,… for pgbench's own scripts or files, as in pgbench:select-only or \
+                pgbench:a.sql@3,b.sql",
+        syntax: "pgbench:SCRIPT[@WEIGHT],…",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: true,
+        ask: pgbench::asked,
         select: |names| Ok(names.to_vec()),
     },
     Comparable {
@@ -96,6 +112,7 @@ static COMPARED: [Comparable; 3] = [
         syntax: "sql:DIR",
         has_versions: false,
         needs_names: true,
+        has_scripts: false,
         ask: sql::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -164,7 +181,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, sql)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

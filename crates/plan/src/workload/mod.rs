@@ -5,6 +5,7 @@
 
 mod insert_benchmark;
 mod microbenchmark;
+mod pgbench;
 mod sql;
 
 use std::fmt;
@@ -23,6 +24,7 @@ pub use insert_benchmark::{
     InsertBenchmark, Maintenance, Pacing, Profile, Query, Step, StepKind, default_pause,
 };
 pub use microbenchmark::Microbenchmark;
+pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
 pub use sql::{SqlTest, SqlWorkload};
 
 /// The properties of a workload.
@@ -83,6 +85,11 @@ pub trait Specification {
 
     /// Whether the data are checked against what was done to them.
     fn is_checked(&self) -> bool;
+
+    /// Why slices cannot measure it, if so.
+    fn refused_by_slices(&self) -> Option<String> {
+        None
+    }
 
     /// Whether these contenders can run it.
     fn validate(&self, contenders: &[Contender]) -> Result<(), SpecificationError>;
@@ -156,6 +163,7 @@ macro_rules! workloads {
 workloads! {
     "insert_benchmark" => InsertBenchmark,
     "microbenchmark" => Microbenchmark,
+    "pgbench" => Pgbench,
     "sql" => SqlWorkload,
 }
 

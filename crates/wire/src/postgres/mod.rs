@@ -4,6 +4,7 @@
 mod files;
 mod message;
 mod parameters;
+mod scripted;
 mod startup;
 
 use bytes::BytesMut;
@@ -15,8 +16,9 @@ use crate::error::{Class, Error};
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::{Connection, Interrupter, Row, Statement, Type, Value, scalar};
+use crate::{Connection, Interrupter, Row, Scripted, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
+use scripted::Pipeline;
 
 /// Reads a `postgres://` URL; what it omits is taken from the sources that libpq uses.
 pub fn login(url: &str) -> Result<Login, Error> {
@@ -28,6 +30,7 @@ pub struct Postgres {
     /// Reused for every message that is sent off the hot path.
     out: BytesMut,
     statements: Vec<Prepared>,
+    pipeline: Pipeline,
 }
 
 struct Prepared {
@@ -52,7 +55,7 @@ impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(login)?;
         let out = BytesMut::with_capacity(8 << 10);
-        let mut connection = Postgres { socket, out, statements: Vec::new() };
+        let mut connection = Postgres { socket, out, statements: Vec::new(), pipeline: Pipeline::default() };
         for sql in &login.setup {
             connection.run(sql)?;
         }
@@ -260,6 +263,10 @@ impl Connection for Postgres {
         Ok(Interrupter::Socket(self.socket.hand_over()?))
     }
 
+    fn scripted(&mut self) -> Option<&mut dyn Scripted> {
+        Some(self)
+    }
+
     fn check(&self) -> Result<(), Error> {
         self.socket.wait_on()
     }
@@ -308,6 +315,13 @@ fn trailing_number(tag: &[u8]) -> u64 {
         factor = factor.wrapping_mul(10);
     }
     value
+}
+
+fn data_row(body: &[u8]) -> Result<DataRowBody, Error> {
+    match decode(b'D', body)? {
+        Message::DataRow(row) => Ok(row),
+        _ => Err(Error::Protocol("a row that cannot be read".to_string())),
+    }
 }
 
 fn text_row(body: &DataRowBody) -> Result<Row, Error> {

@@ -10,7 +10,7 @@ use rand_xoshiro::Xoroshiro128StarStar;
 pub(crate) struct Draws(Xoroshiro128StarStar);
 
 /// The seeds that follow from that of a run: first one for each client in their order, then that of
-/// the hashes, the variable `default_seed`.
+/// the hashes, the variable `default_seed`, and then three for each thread.
 #[derive(Clone, Debug)]
 pub(crate) struct Streams(Draws);
 
@@ -25,8 +25,15 @@ impl Streams {
     }
 
     /// `default_seed`, after the streams of all clients.
-    pub(crate) fn default_seed(mut self) -> i64 {
+    pub(crate) fn default_seed(&mut self) -> i64 {
         self.0.bits() as i64
+    }
+
+    /// The streams of the next thread: which script is next, and when. A third one, which samples
+    /// pgbench's log, is not used.
+    pub(crate) fn thread(&mut self) -> [Draws; 2] {
+        let [choices, delays, _] = [(); 3].map(|()| self.client());
+        [choices, delays]
     }
 }
 
@@ -69,6 +76,11 @@ impl Draws {
     /// The distributions draw from a range that holds at most 2^63 - 1 numbers, ends included.
     pub(crate) fn uniform(&mut self, low: i64, high: i64) -> i64 {
         low + self.up_to((high - low) as u64) as i64
+    }
+
+    /// The time to the next one of events that happen independently, with this mean.
+    pub(crate) fn delay(&mut self, mean: f64) -> i64 {
+        (-(1.0 - self.unit()).ln() * mean + 0.5) as i64
     }
 
     /// The density falls by the factor exp(-parameter) from one end to the other.

@@ -43,7 +43,7 @@ pub(super) fn refusal(statement: &SqlStatement<'_>) -> Option<String> {
 
 /// Whether it is plainly one query, which changes nothing. Functions may still do so: that is found
 /// by comparing the tables.
-pub(super) fn only_reads(statement: &SqlStatement<'_>) -> bool {
+pub(crate) fn only_reads(statement: &SqlStatement<'_>) -> bool {
     const BEGINS: [&str; 4] = ["select", "with", "values", "table"];
     const WRITES: [&[&str]; 7] = [
         &["insert"],

@@ -52,7 +52,7 @@ pub(crate) struct StatementReader<'a> {
 
 /// What is known of a statement while it is read.
 #[derive(Default)]
-struct Begun<'a> {
+pub(crate) struct Begun<'a> {
     start: usize,
     end: usize,
     line: u32,
@@ -145,7 +145,7 @@ impl<'a> StatementReader<'a> {
     /// Whether a semicolon stands within the statement.
     fn goes_on(&self, statement: &Begun<'_>) -> bool {
         match self.lexis.body {
-            Body::Atomic => self.tokens.parenthesis().is_some() || !statement.blocks.is_empty(),
+            Body::Atomic => self.tokens.parenthesis().is_some() || statement.is_in_body(),
             Body::Delimiter => false,
             Body::Trigger => statement.is_trigger() && !statement.after_end,
         }
@@ -201,7 +201,18 @@ impl<'a> StatementReader<'a> {
 }
 
 impl<'a> Begun<'a> {
-    fn add(&mut self, token: SqlToken<'a>, body: Body) {
+    /// Whether it is in the body of a function, where a semicolon does not end it.
+    pub(crate) fn is_in_body(&self) -> bool {
+        !self.blocks.is_empty()
+    }
+
+    /// The statement of this text, by its words alone.
+    pub(crate) fn statement<'t>(&'t self, text: &'t str) -> SqlStatement<'t> {
+        let (line, words) = (self.line, self.words.clone());
+        SqlStatement { text, line, placeholders: Vec::new(), words, data: None }
+    }
+
+    pub(crate) fn add(&mut self, token: SqlToken<'a>, body: Body) {
         self.end = token.start + token.text.len();
         let is_end = token.part == Part::Word && token.text.eq_ignore_ascii_case("end");
         self.after_end = is_end && self.after_semicolon;

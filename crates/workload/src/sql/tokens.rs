@@ -41,7 +41,7 @@ pub(crate) struct SqlTextError {
 
 /// What a part of a text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(crate) enum Part {
     Word,
     Literal,
     /// A name in quotes.
@@ -56,12 +56,12 @@ pub(super) enum Part {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct SqlToken<'a> {
-    pub(super) part: Part,
-    pub(super) text: &'a str,
+pub(crate) struct SqlToken<'a> {
+    pub(crate) part: Part,
+    pub(crate) text: &'a str,
     /// Its first byte in the whole text, and its line.
-    pub(super) start: usize,
-    pub(super) line: u32,
+    pub(crate) start: usize,
+    pub(crate) line: u32,
 }
 
 /// An open bracket.
@@ -74,7 +74,7 @@ enum Bracket {
 }
 
 /// Reads tokens one after another.
-pub(super) struct Tokens<'a> {
+pub(crate) struct Tokens<'a> {
     text: &'a str,
     lexis: Lexis,
     at: usize,
@@ -91,7 +91,7 @@ pub(super) struct Tokens<'a> {
 const ARRAY: &str = "array";
 
 impl<'a> Tokens<'a> {
-    pub(super) fn new(text: &'a str, lexis: Lexis) -> Tokens<'a> {
+    pub(crate) fn new(text: &'a str, lexis: Lexis) -> Tokens<'a> {
         Tokens {
             text,
             lexis,
@@ -104,13 +104,13 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    pub(super) fn delimiter(&self) -> &'a str {
+    pub(crate) fn delimiter(&self) -> &'a str {
         self.delimiter
     }
 
     /// The line of the outermost open parenthesis, where a semicolon within does not end a
     /// statement.
-    pub(super) fn parenthesis(&self) -> Option<u32> {
+    pub(crate) fn parenthesis(&self) -> Option<u32> {
         self.brackets.iter().find_map(|bracket| match bracket {
             Bracket::Parenthesis(line) => Some(*line),
             _ => None,
@@ -118,20 +118,33 @@ impl<'a> Tokens<'a> {
     }
 
     /// A new statement begins.
-    pub(super) fn forget_brackets(&mut self) {
+    pub(crate) fn forget_brackets(&mut self) {
         self.brackets.clear();
     }
 
     /// The rest of the line, which is taken.
-    pub(super) fn rest_of_line(&mut self) -> &'a str {
+    pub(crate) fn rest_of_line(&mut self) -> &'a str {
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
         self.advance(line.len());
         line.trim()
     }
 
+    /// The rest of the line, and of the next ones if a backslash ends each but the last, which is
+    /// taken without its end.
+    pub(crate) fn rest_of_command(&mut self) -> &'a str {
+        let rest = self.rest();
+        let is_end = |(feed, _): &(usize, &str)| {
+            let line = rest[..*feed].strip_suffix('\r').unwrap_or(&rest[..*feed]);
+            !line.ends_with('\\')
+        };
+        let end = rest.match_indices('\n').find(is_end).map_or(rest.len(), |(feed, _)| feed);
+        self.advance(end);
+        &rest[..end]
+    }
+
     /// Changes what ends a statement, to the rest of the line.
-    pub(super) fn change_delimiter(&mut self, line: u32) -> Result<(), SqlTextError> {
+    pub(crate) fn change_delimiter(&mut self, line: u32) -> Result<(), SqlTextError> {
         self.delimiter = self.rest_of_line();
         match self.delimiter.is_empty() || self.delimiter.contains('\\') {
             true => Err(error(line, "DELIMITER needs another delimiter, as in DELIMITER //")),
@@ -140,7 +153,7 @@ impl<'a> Tokens<'a> {
     }
 
     /// The lines of data behind a `COPY … FROM STDIN`, without the line `\.` that ends them.
-    pub(super) fn copied_lines(&mut self, line: u32) -> Result<&'a str, SqlTextError> {
+    pub(crate) fn copied_lines(&mut self, line: u32) -> Result<&'a str, SqlTextError> {
         self.rest_of_line();
         self.advance(self.rest().len().min(1));
         let data = self.rest();
@@ -158,7 +171,7 @@ impl<'a> Tokens<'a> {
         ))
     }
 
-    pub(super) fn next(&mut self) -> Result<Option<SqlToken<'a>>, SqlTextError> {
+    pub(crate) fn next(&mut self) -> Result<Option<SqlToken<'a>>, SqlTextError> {
         self.skip()?;
         let (start, line) = (self.at, self.line);
         if self.rest().is_empty() {
@@ -406,7 +419,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-pub(super) fn error(line: u32, what: &str) -> SqlTextError {
+pub(crate) fn error(line: u32, what: &str) -> SqlTextError {
     SqlTextError { line, what: what.to_string() }
 }
 

@@ -1,0 +1,323 @@
+//! The clients of a run: a thread each, which begins transactions when they are due, and tries them
+//! again where they failed.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Mutex;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rqps_plan::Pgbench;
+use rqps_system::Cancel;
+use rqps_wire::Target;
+use rqps_workload::Dialect;
+use rqps_workload::pgbench::{Client, Settings, Unended};
+
+use super::tally::{ClientTally, CommandWatcher, SharedTally, Times, Transactions};
+use crate::cli::output;
+
+/// How long a run goes on, and what of it is wanted.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    /// Of each client.
+    pub(super) transactions: Option<u64>,
+    pub(super) seconds: Option<u64>,
+    /// Per second, of all clients.
+    pub(super) rate: Option<f64>,
+    /// In milliseconds.
+    pub(super) latency_limit: Option<f64>,
+    /// 0 for any number.
+    pub(super) max_tries: u32,
+    pub(super) reconnects: bool,
+    pub(super) per_command: bool,
+    pub(super) progress: Option<u64>,
+    pub(super) is_detailed: bool,
+}
+
+pub(super) struct Run<'a> {
+    pub(super) settings: Settings,
+    pub(super) target: &'a Target,
+    pub(super) dialect: Dialect,
+    pub(super) limits: Limits,
+    pub(super) cancel: &'a Cancel,
+}
+
+/// What a run came to.
+pub(super) struct Outcome {
+    pub(super) tally: ClientTally,
+    pub(super) seconds: f64,
+    /// Connecting all clients at first, or each time.
+    pub(super) connecting: Times,
+    pub(super) titles: Vec<String>,
+    /// The first lines of each script's commands.
+    pub(super) commands: Vec<Vec<String>>,
+    pub(super) aborted: Option<String>,
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    limits: Limits,
+    target: &'a Target,
+    cancel: &'a Cancel,
+    clients: u32,
+    begun: Instant,
+    /// A client was aborted, or all of them ended.
+    is_over: AtomicBool,
+    aborted: Mutex<Option<String>>,
+}
+
+/// How often a waiting thread looks up.
+const LOOK: Duration = Duration::from_millis(20);
+
+pub(super) fn run(run: Run<'_>, plan: &Pgbench) -> anyhow::Result<Outcome> {
+    let Run { settings, target, dialect, limits, cancel } = run;
+    let titles = settings.scripts.iter().map(|(script, _)| script.title.clone()).collect();
+    let lines = |script: &rqps_workload::pgbench::Script| -> Vec<String> {
+        script.commands.iter().map(|command| command.first_line.clone()).collect()
+    };
+    let commands: Vec<Vec<String>> =
+        settings.scripts.iter().map(|(script, _)| lines(script)).collect();
+    let counts: Vec<usize> = commands.iter().map(Vec::len).collect();
+    let shows = plan.scripts.iter().any(|script| script.text.contains("debug"));
+
+    let begun = Instant::now();
+    let mut clients = settings.clients(target, dialect, plan.clients)?;
+    let mut connecting = Times::default();
+    connecting.add(begun.elapsed().as_secs_f64() * 1e6);
+
+    let tallies: Vec<SharedTally> =
+        clients.iter().map(|_| SharedTally::new(ClientTally::new(&counts))).collect();
+    if limits.per_command || shows {
+        for (client, tally) in clients.iter_mut().zip(&tallies) {
+            client.watch(Box::new(CommandWatcher {
+                tally: tally.clone(),
+                is_timed: limits.per_command,
+                print: output::note,
+            }));
+        }
+    }
+    let shared = Shared {
+        limits,
+        target,
+        cancel,
+        clients: plan.clients,
+        begun: Instant::now(),
+        is_over: AtomicBool::new(false),
+        aborted: Mutex::new(None),
+    };
+    let reconnecting = thread::scope(|scope| {
+        let threads: Vec<_> = clients
+            .into_iter()
+            .zip(&tallies)
+            .map(|(client, tally)| scope.spawn(|| shared.drive(client, tally)))
+            .collect();
+        let progress = limits.progress.map(|every| {
+            scope.spawn({
+                let (shared, tallies) = (&shared, &tallies);
+                move || shared.show_progress(every, tallies)
+            })
+        });
+        let mut reconnecting = Times::default();
+        for thread in threads {
+            reconnecting += thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        }
+        shared.is_over.store(true, Ordering::Relaxed);
+        drop(progress.map(thread::ScopedJoinHandle::join));
+        reconnecting
+    });
+    let seconds = shared.begun.elapsed().as_secs_f64();
+    cancel.check().map_err(rqps_wire::Error::from)?;
+    let mut tally = ClientTally::new(&counts);
+    tallies.iter().for_each(|one| tally += &*one.lock());
+    if limits.reconnects {
+        connecting = reconnecting;
+    }
+    let aborted = shared.aborted.into_inner().unwrap_or_default();
+    Ok(Outcome { tally, seconds, connecting, titles, commands, aborted })
+}
+
+impl Shared<'_> {
+    fn elapsed(&self) -> f64 {
+        self.begun.elapsed().as_secs_f64() * 1e6
+    }
+
+    fn is_over(&self) -> bool {
+        let is_late = |seconds: u64| self.begun.elapsed() >= Duration::from_secs(seconds);
+        self.is_over.load(Ordering::Relaxed)
+            || self.cancel.is_requested()
+            || self.limits.seconds.is_some_and(is_late)
+    }
+
+    /// The first reason counts, and all clients end.
+    fn abort(&self, why: String) {
+        if let Ok(mut aborted) = self.aborted.lock() {
+            aborted.get_or_insert(why);
+        }
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
+    /// Runs a client to its end; returns what connecting anew took.
+    fn drive(&self, mut client: Client, tally: &SharedTally) -> Times {
+        let mut connecting = Times::default();
+        let mut due = 0.0;
+        let mut done = 0;
+        while !self.is_over() && self.limits.transactions.is_none_or(|most| done < most) {
+            let script = client.choose();
+            if self.limits.rate.is_some() {
+                match self.wait(&mut client, tally, script, (&mut due, &mut done)) {
+                    true => {}
+                    false => break,
+                }
+            }
+            if self.limits.reconnects {
+                let begun = Instant::now();
+                if let Err(error) = client.reconnect(self.target) {
+                    self.abort(error.to_string());
+                    break;
+                }
+                connecting.add(begun.elapsed().as_secs_f64() * 1e6);
+            }
+            match self.transaction(&mut client, tally, script, due) {
+                Ok(()) => done += 1,
+                Err(why) => {
+                    self.abort(why);
+                    break;
+                }
+            }
+        }
+        connecting
+    }
+
+    /// Waits until the next transaction is due. One that would be too late is skipped. False if
+    /// there is none.
+    fn wait(
+        &self,
+        client: &mut Client,
+        tally: &SharedTally,
+        script: usize,
+        (due, done): (&mut f64, &mut u64),
+    ) -> bool {
+        let Limits { rate, latency_limit, transactions, seconds, .. } = self.limits;
+        let mean = 1e6 * f64::from(self.clients) / rate.unwrap_or(1.0);
+        loop {
+            *due += client.delay(mean) as f64;
+            let is_late = |limit: f64| *due < self.elapsed() - limit * 1e3;
+            if !latency_limit.is_some_and(is_late) {
+                break;
+            }
+            tally.lock().scripts[script].skipped += 1;
+            *done += 1;
+            if self.is_over() || transactions.is_some_and(|most| *done >= most) {
+                return false;
+            }
+        }
+        if seconds.is_some_and(|seconds| *due > seconds as f64 * 1e6) {
+            return false;
+        }
+        loop {
+            let left = *due - self.elapsed();
+            if left <= 0.0 || self.is_over() {
+                return !self.is_over();
+            }
+            thread::sleep(Duration::from_secs_f64(left / 1e6).min(LOOK));
+        }
+    }
+
+    /// Runs a transaction, with as many tries as it may have. An error ends the client.
+    fn transaction(
+        &self,
+        client: &mut Client,
+        tally: &SharedTally,
+        script: usize,
+        due: f64,
+    ) -> Result<(), String> {
+        let started = self.elapsed();
+        let scheduled = if self.limits.rate.is_some() { due } else { started };
+        let mut tries = 1;
+        client.begin();
+        loop {
+            if self.limits.per_command {
+                tally.lock().last = Instant::now();
+            }
+            let (is_done, ended) = match client.run(script) {
+                Ok(_) => (true, Ok(())),
+                Err(Unended::Incomplete(aborted)) => (true, Err(aborted.to_string())),
+                Err(Unended::Aborted(aborted)) => return Err(aborted.to_string()),
+                Err(Unended::Lost(error)) => return Err(error.to_string()),
+                Err(Unended::Conflict { command, is_deadlock, .. }) => {
+                    let mut tally = tally.lock();
+                    if self.is_over() {
+                        return Ok(());
+                    }
+                    if self.may_try(tries, scheduled) {
+                        tally.commands[script][command].retries += 1;
+                        tally.scripts[script].retries += 1;
+                        tally.scripts[script].retried += u64::from(tries == 1);
+                        tries += 1;
+                        client.begin_again();
+                        continue;
+                    }
+                    tally.commands[script][command].failures += 1;
+                    match is_deadlock {
+                        true => tally.scripts[script].deadlock_failures += 1,
+                        false => tally.scripts[script].serialization_failures += 1,
+                    }
+                    (false, Ok(()))
+                }
+            };
+            if is_done {
+                let latency = self.elapsed() - scheduled;
+                let transactions = &mut tally.lock().scripts[script];
+                transactions.latency.add(latency);
+                transactions.lag.add(started - scheduled);
+                let is_late = |limit: f64| latency > limit * 1e3;
+                transactions.late += u64::from(self.limits.latency_limit.is_some_and(is_late));
+            }
+            return ended;
+        }
+    }
+
+    fn may_try(&self, tries: u32, scheduled: f64) -> bool {
+        let in_time = |limit: f64| self.elapsed() - scheduled <= limit * 1e3;
+        (self.limits.max_tries == 0 || tries < self.limits.max_tries)
+            && self.limits.latency_limit.is_none_or(in_time)
+    }
+
+    fn show_progress(&self, every: u64, tallies: &[SharedTally]) {
+        let mut before = Transactions::default();
+        let mut last = self.begun;
+        let mut next = self.begun + Duration::from_secs(every);
+        while !self.is_over() {
+            thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+            let now = Instant::now();
+            if now < next {
+                continue;
+            }
+            let mut total = Transactions::default();
+            tallies.iter().for_each(|tally| total += tally.lock().total());
+            let (recent, seconds) = (total.since(&before), now.duration_since(last).as_secs_f64());
+            output::note(&self.progress(&recent, seconds));
+            (before, last, next) = (total, now, next + Duration::from_secs(every));
+        }
+    }
+
+    fn progress(&self, recent: &Transactions, seconds: f64) -> String {
+        let mut line = format!(
+            "progress: {:.1} s, {:.1} tps, lat {:.3} ms stddev {:.3}, {} failed",
+            self.begun.elapsed().as_secs_f64(),
+            recent.processed() as f64 / seconds,
+            recent.latency.mean(),
+            recent.latency.deviation(),
+            recent.failures(),
+        );
+        if self.limits.rate.is_some() {
+            line += &format!(", lag {:.3} ms", recent.lag.mean());
+            if self.limits.latency_limit.is_some() {
+                line += &format!(", {} skipped", recent.skipped);
+            }
+        }
+        if self.limits.max_tries != 1 {
+            line += &format!(", {} retried, {} retries", recent.retried, recent.retries);
+        }
+        line
+    }
+}

@@ -1,0 +1,67 @@
+//! The one contender of a run: a build with a server and data of its own, or a server by its URL.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, bail};
+use rqps_dbms::{Place, Server};
+use rqps_plan::{Build, Contender};
+use rqps_wire::{Target, scalar};
+
+use crate::cli::progress::Fetching;
+use crate::cli::session::Setup;
+
+pub(super) struct Reached {
+    name: String,
+    target: Target,
+    /// None where the server is somebody else's.
+    own: Option<(Box<dyn Server>, PathBuf)>,
+}
+
+impl Reached {
+    pub(super) fn new(setup: &Setup, contender: &Contender) -> anyhow::Result<Self> {
+        let name = contender.name();
+        if let Build::Server { url } = &contender.build {
+            let target = rqps_dbms::target(contender.dbms, url, &setup.cancel)?;
+            let Some(target) = target else { bail!("'{name}' has no servers. Name a build") };
+            return Ok(Reached { name, target, own: None });
+        }
+        rqps_dbms::reap(&setup.home)?;
+        let mut fetching = Fetching::new();
+        let mut tell = |event| fetching.tell(event, &setup.cancel);
+        let dbms = rqps_dbms::prepare(&setup.home, contender, &mut tell, &setup.cancel)?;
+        fetching.finish();
+        let data = setup.home.data().map_err(rqps_dbms::DbmsError::from)?;
+        let own = data.join(format!("pgbench-{}", std::process::id()));
+        fs::create_dir(&own).with_context(|| format!("cannot create '{}'", own.display()))?;
+        let place = Place { data: own.join("data"), log: own.join("log"), ..Place::default() };
+        let server = dbms.start(&setup.home, &place, &setup.cancel)?;
+        let target = server.target().clone();
+        Ok(Reached { name, target, own: Some((server, own)) })
+    }
+
+    pub(super) fn target(&self) -> &Target {
+        &self.target
+    }
+
+    /// Its data directory is new and empty.
+    pub(super) fn is_fresh(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// As the server reports it, behind the contender's name.
+    pub(super) fn version(&self) -> anyhow::Result<String> {
+        let version = match &self.own {
+            Some((server, _)) => server.version().to_string(),
+            None => scalar(&mut *self.target.connect()?, "select version()")?.unwrap_or_default(),
+        };
+        Ok(format!("{}, {version}", self.name))
+    }
+
+    /// Stops a server of rqps's own and removes its files.
+    pub(super) fn discard(self) -> anyhow::Result<()> {
+        let Some((mut server, folder)) = self.own else { return Ok(()) };
+        server.discard()?;
+        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove '{}'", folder.display()))
+    }
+}
