@@ -215,9 +215,9 @@ fn conclude(
             Some(Exit::Regression) => "done, regression found",
             Some(Exit::Interrupted) => "interrupted",
             Some(Exit::Unfit) => "done, undecided",
-            Some(
-                Exit::Failed | Exit::Usage | Exit::PgbenchRefused | Exit::PgbenchAborted,
-            ) => "failed",
+            Some(Exit::Failed | Exit::Usage | Exit::PgbenchRefused | Exit::PgbenchAborted) => {
+                "failed"
+            }
         };
         let report = root.join(&item.title).join("report.html");
         let report = if report.exists() { report.display().to_string() } else { String::new() };

@@ -58,7 +58,9 @@ pub fn driver<'a>(
 /// Whether a workload creates a table of this name, in any of its forms. In its own schema, rqps
 /// drops no other tables.
 pub fn is_table(name: &str) -> bool {
-    [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table].iter().any(|is_table| is_table(name))
+    [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table]
+        .iter()
+        .any(|is_table| is_table(name))
 }
 
 /// The verbs of the command line that have each contender run a workload once.

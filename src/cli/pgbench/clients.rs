@@ -1,8 +1,8 @@
 //! The clients of a run: a thread each, which begins transactions when they are due, and tries them
 //! again where they failed.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 

@@ -17,8 +17,9 @@ struct Line {
 
 pub(super) fn run(arguments: &Arguments, contenders: &[Contender]) -> anyhow::Result<Exit> {
     let words = words(arguments, contenders)?;
-    let line = Line::try_parse_from(words)
-        .map_err(|error| anyhow::anyhow!("{}", error.to_string().lines().next().unwrap_or_default()))?;
+    let line = Line::try_parse_from(words).map_err(|error| {
+        anyhow::anyhow!("{}", error.to_string().lines().next().unwrap_or_default())
+    })?;
     // As words they have lost their passwords.
     compare::run(&line.arguments.with(contenders.to_vec()))
 }

@@ -65,7 +65,7 @@ fn measured(arguments: &Arguments, contender: &Contender) -> anyhow::Result<Exit
     let scripts: Vec<&PgbenchScript> = plan.scripts.iter().collect();
     let seed = arguments.seed()?;
     let setup = Setup::new()?;
-    let mut reached = Reached::new(&setup, contender)?;
+    let reached = Reached::new(&setup, contender)?;
     let ended = (|| {
         let dialect = Dialect::from(contender);
         let mut connection = reached.target().connect()?;
@@ -73,10 +73,13 @@ fn measured(arguments: &Arguments, contender: &Contender) -> anyhow::Result<Exit
             if !reached.is_fresh()
                 && let Some(table) = table_of_others(&mut *connection)?
             {
-                bail!("'{table}' exists, and rqps did not make it. Drop it, or name another database");
+                bail!(
+                    "'{table}' exists, and rqps did not make it. Drop it, or name another database"
+                );
             }
             let begun = Instant::now();
-            initialization.fill(&mut *connection, &mut |what| output::note(&format!("{what}...")))?;
+            initialization
+                .fill(&mut *connection, &mut |what| output::note(&format!("{what}...")))?;
             output::note(&format!("done in {:.2} s", begun.elapsed().as_secs_f64()));
             if arguments.given.initialize {
                 return Ok(Exit::Done);

@@ -239,8 +239,7 @@ impl Specification for Pgbench {
             MIX => format!("{}@{}", script.source, script.weight),
             _ => script.source.clone(),
         };
-        let scripts: Vec<String> =
-            self.scripts.iter().filter(is_wanted).map(written).collect();
+        let scripts: Vec<String> = self.scripts.iter().filter(is_wanted).map(written).collect();
         let mut flags = vec![
             ("workload", format!("pgbench:{}", scripts.join(","))),
             ("scale", self.scale.to_string()),

@@ -55,7 +55,8 @@ impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(login)?;
         let out = BytesMut::with_capacity(8 << 10);
-        let mut connection = Postgres { socket, out, statements: Vec::new(), pipeline: Pipeline::default() };
+        let mut connection =
+            Postgres { socket, out, statements: Vec::new(), pipeline: Pipeline::default() };
         for sql in &login.setup {
             connection.run(sql)?;
         }

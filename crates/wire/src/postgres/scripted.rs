@@ -6,7 +6,7 @@ use postgres_protocol::message::frontend;
 use super::message::{next_message, skip_rows};
 use super::{Postgres, server_error, text_row, trailing_number, unexpected};
 use crate::error::Error;
-use crate::scripted::{ResultRows, TransactionBlock, Scripted, TextValues, Texted};
+use crate::scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
 use crate::socket::Socket;
 
 /// How many ends of implicit transactions are on their way, and what the last one told.
@@ -20,8 +20,7 @@ pub(super) struct Pipeline {
 }
 
 /// Describe of the unnamed portal, and its Execute without a row limit.
-const DESCRIBE_AND_EXECUTE: [u8; 17] =
-    [b'D', 0, 0, 0, 6, b'P', 0, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
+const DESCRIBE_AND_EXECUTE: [u8; 17] = [b'D', 0, 0, 0, 6, b'P', 0, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
 
 impl Scripted for Postgres {
     fn ask(&mut self, sql: &str, keep: Option<&mut Vec<ResultRows>>) -> Result<u64, Error> {

@@ -7,11 +7,14 @@ use std::time::{Duration, Instant};
 use rqps_dbms::Dialect;
 use rqps_load::Effect;
 use rqps_plan::QueryMode;
-use rqps_wire::{ResultRows, TransactionBlock, Connection, Error, Interrupter, Target};
+use rqps_wire::{Connection, Error, Interrupter, ResultRows, Target, TransactionBlock};
 
 use super::arguments::{Defines, SuppliedVariables};
 use super::error::{Aborted, ScriptError};
-use super::script::{Amount, Calculated, ScriptCommand, CommandKind, StatementEffect, Pause, ScriptQuery, Script, IntoVariables};
+use super::script::{
+    Amount, Calculated, CommandKind, IntoVariables, Pause, Script, ScriptCommand, ScriptQuery,
+    StatementEffect,
+};
 use super::session::{Sent, Session, Stopped};
 use super::shell;
 use super::variables::{VariableValue, Variables};
@@ -55,7 +58,11 @@ pub trait Watcher: Send {
 #[derive(Debug)]
 pub enum Unended {
     /// The DBMS chose the transaction as a victim, and it was rolled back: it may be tried again.
-    Conflict { command: usize, is_deadlock: bool, error: Error },
+    Conflict {
+        command: usize,
+        is_deadlock: bool,
+        error: Error,
+    },
     Aborted(Aborted),
     /// It was executed, but left its transaction open.
     Incomplete(Aborted),
@@ -95,7 +102,8 @@ impl Settings {
             if self.mode == QueryMode::Simple
                 && let Some(command) = script.pipeline()
             {
-                let what = "a pipeline cannot be used with -M simple. Use -M extended or -M prepared";
+                let what =
+                    "a pipeline cannot be used with -M simple. Use -M extended or -M prepared";
                 return Err(ScriptError::at(script, command, what));
             }
         }
@@ -128,7 +136,8 @@ impl Settings {
     /// Statements of a transaction, on average by weight; all branches of a script count.
     pub(super) fn statements(&self) -> f64 {
         let all: u64 = self.scripts.iter().map(|(_, weight)| weight).sum();
-        let of_all = |(script, weight): &(Script, u64)| script.queries().count() as f64 * *weight as f64;
+        let of_all =
+            |(script, weight): &(Script, u64)| script.queries().count() as f64 * *weight as f64;
         self.scripts.iter().map(of_all).sum::<f64>() / all.max(1) as f64
     }
 
@@ -161,7 +170,12 @@ impl Settings {
 }
 
 impl CompiledScripts {
-    fn new(settings: Settings, variables: &Variables, dialect: Dialect, has_end: bool) -> CompiledScripts {
+    fn new(
+        settings: Settings,
+        variables: &Variables,
+        dialect: Dialect,
+        has_end: bool,
+    ) -> CompiledScripts {
         let mut queries = 0;
         let mut compile = |query: &ScriptQuery| {
             let sent = Sent::new(query, queries, settings.mode, variables, dialect);
@@ -538,9 +552,13 @@ impl Scope for Evaluation<'_> {
     fn debug(&mut self, value: Scalar) {
         let Some(watcher) = self.watcher else { return };
         let (script, command) = self.at;
-        watcher.shows(script, command, &match value {
-            Scalar::Null => "null".to_string(),
-            value => format!("{} {value}", value.type_name()),
-        });
+        watcher.shows(
+            script,
+            command,
+            &match value {
+                Scalar::Null => "null".to_string(),
+                value => format!("{} {value}", value.type_name()),
+            },
+        );
     }
 }

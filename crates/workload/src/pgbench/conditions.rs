@@ -1,7 +1,7 @@
 //! The conditions of a script: each `\if` finds its `\elif`, `\else` and `\endif`.
 
 use super::error::ScriptError;
-use super::script::{ScriptCommand, CommandKind};
+use super::script::{CommandKind, ScriptCommand};
 use crate::expression::Position;
 
 /// An open `\if`.
@@ -21,11 +21,15 @@ pub(super) fn link(title: &str, commands: &mut [ScriptCommand]) -> Result<(), Sc
             Err(ScriptError { file: title.to_string(), at: Some(at), what })
         };
         match (&commands[place].kind, open.last_mut()) {
-            (CommandKind::If(..), _) => open.push(OpenCondition { parts: vec![place], has_else: false }),
+            (CommandKind::If(..), _) => {
+                open.push(OpenCondition { parts: vec![place], has_else: false })
+            }
             (CommandKind::Elif(..), None) => return error("\\elif without matching \\if"),
             (CommandKind::Else(_), None) => return error("\\else without matching \\if"),
             (CommandKind::Endif, None) => return error("\\endif without matching \\if"),
-            (CommandKind::Elif(..), Some(it)) if it.has_else => return error("\\elif after \\else"),
+            (CommandKind::Elif(..), Some(it)) if it.has_else => {
+                return error("\\elif after \\else");
+            }
             (CommandKind::Else(_), Some(it)) if it.has_else => return error("\\else after \\else"),
             (CommandKind::Elif(..), Some(it)) => it.parts.push(place),
             (CommandKind::Else(_), Some(it)) => {

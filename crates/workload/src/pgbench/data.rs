@@ -115,9 +115,8 @@ impl Initialization {
         let scale = u64::from(self.scale);
         let branches = |row: u64, lines: &mut String| writeln!(lines, "{row}\t0");
         rows(connection, "pgbench_branches", &["bid", "bbalance"], scale, branches)?;
-        let tellers = |row: u64, lines: &mut String| {
-            writeln!(lines, "{row}\t{}\t0", (row - 1) / TELLERS + 1)
-        };
+        let tellers =
+            |row: u64, lines: &mut String| writeln!(lines, "{row}\t{}\t0", (row - 1) / TELLERS + 1);
         let columns = ["tid", "bid", "tbalance"];
         rows(connection, "pgbench_tellers", &columns, scale * TELLERS, tellers)?;
         // The filler is empty, and so full of blanks.

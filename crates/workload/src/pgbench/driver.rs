@@ -150,7 +150,10 @@ pub fn check(
     let other = dialects.find(|dialect| *dialect != Dialect::POSTGRES);
     for script in &plan.scripts {
         if !script.source.chars().all(is_printable) {
-            return Err(format!("'{}' has characters that cannot be shown. Rename it", script.source));
+            return Err(format!(
+                "'{}' has characters that cannot be shown. Rename it",
+                script.source
+            ));
         }
         let parsed = parsed(script).map_err(|error| error.to_string())?;
         if let Some(command) = parsed.shells().filter(|_| !allows_shell) {
@@ -235,9 +238,8 @@ struct Scripts<'a> {
 impl Scripts<'_> {
     /// Of a task; all of the plan's for the mix.
     fn scripts(&self, task: &Task) -> Vec<&PgbenchScript> {
-        let is_wanted = |script: &&PgbenchScript| {
-            script.id == task.name || self.plan.mix && task.name == MIX
-        };
+        let is_wanted =
+            |script: &&PgbenchScript| script.id == task.name || self.plan.mix && task.name == MIX;
         self.plan.scripts.iter().filter(is_wanted).collect()
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use rqps_system::printable;
 
-use super::script::{ScriptCommand, Script};
+use super::script::{Script, ScriptCommand};
 use crate::expression::Position;
 
 /// Why a text is no script. It shows the file, the line and the column.
@@ -18,7 +18,11 @@ pub struct ScriptError {
 
 impl ScriptError {
     /// At a command of a script.
-    pub(super) fn at(script: &Script, command: &ScriptCommand, what: impl Into<String>) -> ScriptError {
+    pub(super) fn at(
+        script: &Script,
+        command: &ScriptCommand,
+        what: impl Into<String>,
+    ) -> ScriptError {
         let at = Some(Position { line: command.line, column: 1 });
         ScriptError { file: script.title.clone(), at, what: what.into() }
     }
@@ -57,7 +61,12 @@ impl fmt::Display for Aborted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let script = printable(&self.script);
         if let Some((line, command)) = &self.command {
-            return write!(f, "{script}:{line}: {} in: {}", printable(&self.what), printable(command));
+            return write!(
+                f,
+                "{script}:{line}: {} in: {}",
+                printable(&self.what),
+                printable(command)
+            );
         }
         write!(f, "{script}: {}", printable(&self.what))
     }

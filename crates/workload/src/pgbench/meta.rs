@@ -2,7 +2,7 @@
 
 use rqps_plan::suggestion;
 
-use super::script::{Amount, Calculated, CommandKind, Pause, IntoVariables, is_variable};
+use super::script::{Amount, Calculated, CommandKind, IntoVariables, Pause, is_variable};
 use crate::expression::{Expression, ExpressionError, Position};
 
 /// Words of a command at most, its name included.
@@ -169,7 +169,8 @@ impl Line<'_> {
         }
         let sign = usize::from(first.text.starts_with(['+', '-']));
         let is_digit = |c: char| c.is_ascii_digit();
-        let length = sign + first.text[sign..].find(|c| !is_digit(c)).unwrap_or(first.text.len() - sign);
+        let length =
+            sign + first.text[sign..].find(|c| !is_digit(c)).unwrap_or(first.text.len() - sign);
         let (number, attached) = first.text.split_at(length);
         let Ok(amount) = number.parse() else {
             let what = format!("invalid sleep time '{}': an integer was expected", first.text);

@@ -5,7 +5,9 @@ use rqps_dbms::Dialect;
 
 use super::error::ScriptError;
 use super::meta::{self, Meta};
-use super::script::{ScriptCommand, CommandKind, StatementEffect, ScriptQuery, IntoVariables, variables_in};
+use super::script::{
+    CommandKind, IntoVariables, ScriptCommand, ScriptQuery, StatementEffect, variables_in,
+};
 use crate::expression::Position;
 use crate::sql::{Begun, Part, SqlTextError, Tokens, only_reads};
 
@@ -22,8 +24,7 @@ pub(super) fn commands(title: &str, text: &str) -> Result<Vec<ScriptCommand>, Sc
         let what = "a script cannot have the character of code 0. Remove it".to_string();
         return Err(error(position(text, zero), what));
     }
-    let unread =
-        |it: SqlTextError| error(Position { line: it.line, column: 1 }, it.what);
+    let unread = |it: SqlTextError| error(Position { line: it.line, column: 1 }, it.what);
     // Scripts are in the language of psql, whatever DBMS gets their statements.
     let mut tokens = Tokens::new(text, Dialect::POSTGRES.lexis);
     let mut commands: Vec<ScriptCommand> = Vec::new();
@@ -45,7 +46,8 @@ pub(super) fn commands(title: &str, text: &str) -> Result<Vec<ScriptCommand>, Sc
                 let line = tokens.rest_of_command();
                 begun.start = end + line.len();
                 let at = position(text, start);
-                let meta = meta::read(line, position(text, end)).map_err(|it| error(it.at, it.what))?;
+                let meta =
+                    meta::read(line, position(text, end)).map_err(|it| error(it.at, it.what))?;
                 let Some(meta) = meta else { continue };
                 let first_line = first(&text[start..end + line.len()]);
                 match meta {
@@ -55,7 +57,9 @@ pub(super) fn commands(title: &str, text: &str) -> Result<Vec<ScriptCommand>, Sc
                     Meta::Stores(name, store) => {
                         let before = commands.last_mut().map(|command| &mut command.kind);
                         match before {
-                            Some(CommandKind::Sql(query)) if query.store == IntoVariables::Nothing => {
+                            Some(CommandKind::Sql(query))
+                                if query.store == IntoVariables::Nothing =>
+                            {
                                 query.store = store;
                             }
                             _ => {

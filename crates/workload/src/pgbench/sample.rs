@@ -29,7 +29,8 @@ pub(super) fn samples(
             }
             CommandKind::Sql(query) => {
                 let is_set = |(_, name): &(_, String)| variables.text(name).is_some();
-                let is_one = split(&query.text, Dialect::POSTGRES.lexis).is_ok_and(|it| it.len() == 1);
+                let is_one =
+                    split(&query.text, Dialect::POSTGRES.lexis).is_ok_and(|it| it.len() == 1);
                 if is_one && query.variables.iter().all(is_set) {
                     let text = query.text.trim_end().trim_end_matches(';').to_string();
                     let filled = fill(query, &variables);

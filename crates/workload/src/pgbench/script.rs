@@ -63,7 +63,7 @@ pub struct ScriptQuery {
 
 /// What a statement does, by its words.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StatementEffect {
+pub(super) enum StatementEffect {
     Reads,
     /// It begins or ends a transaction, or is about the session.
     Neither,
@@ -72,7 +72,7 @@ pub enum StatementEffect {
 
 /// What happens to the rows of a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum IntoVariables {
+pub(super) enum IntoVariables {
     Nothing,
     /// The one row of the last statement becomes variables with this prefix.
     Gset(String),
@@ -99,7 +99,10 @@ impl Script {
         let mut commands = parser::commands(title, text)?;
         conditions::link(title, &mut commands)?;
         if commands.is_empty() {
-            return Err(ScriptError::whole(title, "empty command list: it has no command. Add one"));
+            return Err(ScriptError::whole(
+                title,
+                "empty command list: it has no command. Add one",
+            ));
         }
         Ok(Script { title: title.to_string(), commands })
     }
@@ -146,7 +149,9 @@ impl Script {
     pub(super) fn stores(&self, name: &str) -> bool {
         self.queries().any(|(_, query)| match &query.store {
             IntoVariables::Nothing => false,
-            IntoVariables::Gset(prefix) | IntoVariables::Aset(prefix) => name.starts_with(prefix.as_str()),
+            IntoVariables::Gset(prefix) | IntoVariables::Aset(prefix) => {
+                name.starts_with(prefix.as_str())
+            }
         })
     }
 

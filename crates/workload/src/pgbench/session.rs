@@ -7,8 +7,8 @@ use std::ops::Range;
 use rqps_dbms::Dialect;
 use rqps_plan::QueryMode;
 use rqps_wire::{
-    ResultRows, TransactionBlock, Connection, Error, Interrupter, Scripted, Statement, Target, TextValues, Texted,
-    Type, Value,
+    Connection, Error, Interrupter, ResultRows, Scripted, Statement, Target, TextValues, Texted,
+    TransactionBlock, Type, Value,
 };
 
 use super::script::ScriptQuery;
@@ -211,11 +211,11 @@ impl Session {
                 VariableValue::Given(text) => Some(text.clone()),
             });
         }
-        let value = |text: &Option<String>| match text {
+        let bound = texts.iter().map(|text| match text {
             None => Value::Null,
             Some(text) => Value::Text(text.as_bytes()),
-        };
-        let values: Vec<Value<'_>> = texts.iter().map(value).collect();
+        });
+        let values: Vec<Value<'_>> = bound.collect();
         Ok(self.connection.execute(statement, &values)?)
     }
 }
@@ -286,7 +286,9 @@ fn bind(
             VariableValue::Calculated(value) => {
                 values.add(|bytes| bytes.extend_from_slice(value.to_string().as_bytes()));
             }
-            VariableValue::Given(text) => values.add(|bytes| bytes.extend_from_slice(text.as_bytes())),
+            VariableValue::Given(text) => {
+                values.add(|bytes| bytes.extend_from_slice(text.as_bytes()))
+            }
             VariableValue::Unset if is_lenient => values.add_null(),
             VariableValue::Unset => return Err(undefined(variables, *place)),
         }

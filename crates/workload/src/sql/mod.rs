@@ -18,8 +18,8 @@ mod tokens;
 pub(crate) use driver::{asked, driver, tasks};
 pub use folder::FolderError;
 pub use load::RefusedStatement;
-pub(crate) use refused::only_reads;
 pub(crate) use query::checked_id;
+pub(crate) use refused::only_reads;
 pub(crate) use statements::{Begun, split};
 pub(crate) use tokens::{Part, SqlTextError, Tokens};
 

@@ -25,10 +25,16 @@ fn statements_are_sent_as_they_stand_and_end_where_they_do() {
         ("  -- before\n  select 1 -- within\n  , 2;\n-- after\n", &["select 1 -- within\n  , 2;"]),
         ("/* kept */ select 1", &["/* kept */ select 1"]),
         ("select ';', \"a;b\", $$;$$, E'\\';';", &["select ';', \"a;b\", $$;$$, E'\\';';"]),
-        ("create rule r as on insert to t do (select 1; select 2);", &["create rule r as on insert to t do (select 1; select 2);"]),
+        (
+            "create rule r as on insert to t do (select 1; select 2);",
+            &["create rule r as on insert to t do (select 1; select 2);"],
+        ),
         (
             "create function f() returns int language sql begin atomic select 1; end; select 2;",
-            &["create function f() returns int language sql begin atomic select 1; end;", "select 2;"],
+            &[
+                "create function f() returns int language sql begin atomic select 1; end;",
+                "select 2;",
+            ],
         ),
         ("\\; \\; select 0 \\; select 5 \\; \\gset\n", &["; ; select 0 ; select 5 ; "]),
         ("select 1\n\\set i 1\nselect 2", &["select 1\n", "select 2"]),
@@ -40,7 +46,8 @@ fn statements_are_sent_as_they_stand_and_end_where_they_do() {
 
 #[test]
 fn commands_are_numbered_as_in_pgbench() {
-    let script = script("select 1 as i \\gset\n\\set j :i + \\\n 1\n\\if :j > 1\nselect 2;\n\\endif\n");
+    let script =
+        script("select 1 as i \\gset\n\\set j :i + \\\n 1\n\\if :j > 1\nselect 2;\n\\endif\n");
     let lines: Vec<(u32, &str)> =
         script.commands.iter().map(|it| (it.line, it.first_line.as_str())).collect();
     let expected = [
@@ -57,7 +64,10 @@ fn commands_are_numbered_as_in_pgbench() {
 fn a_builtin_script_is_found_by_its_beginning() {
     let found = |prefix| BuiltinScript::find(prefix).map(|script| script.name);
     assert_eq!(found("tpcb-like"), Ok("tpcb-like"));
-    assert_eq!((found("t"), found("si"), found("se")), (Ok("tpcb-like"), Ok("simple-update"), Ok("select-only")));
+    assert_eq!(
+        (found("t"), found("si"), found("se")),
+        (Ok("tpcb-like"), Ok("simple-update"), Ok("select-only"))
+    );
     assert!(found("s").unwrap_err().contains("ambiguous"), "{:?}", found("s"));
     assert!(found("no-such-builtin").unwrap_err().contains("no builtin script"));
     for builtin in &BUILTINS {
