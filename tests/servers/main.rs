@@ -19,6 +19,7 @@ mod mysql;
 mod named_configs;
 mod obstacles;
 mod pacing;
+mod pgbench;
 mod plans;
 mod postgres;
 mod profiles;
