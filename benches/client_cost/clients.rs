@@ -19,7 +19,7 @@ use crate::statement::Statement;
 const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
 
 /// The folder of the clients' scripts, in which they start.
-const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
+pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -91,7 +91,8 @@ impl Client {
     /// Whether it can send a statement to a DBMS.
     pub(crate) fn speaks(&self, dbms: Dbms, statement: &Statement) -> bool {
         match self.kind {
-            Kind::Rqps | Kind::Sysbench => true,
+            Kind::Rqps => true,
+            Kind::Sysbench => !statement.sysbench.is_empty(),
             Kind::Pgbench => dbms == Dbms::Postgres && statement.pgbench.is_some(),
             Kind::Raw | Kind::RawPoll => statement.raw,
         }

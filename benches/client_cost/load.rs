@@ -45,7 +45,12 @@ pub(crate) fn compare(running: &Running, clients: &[Client], size: &Size) -> any
     let mut add = |measure: &str, pick: fn(&Took) -> f64| {
         let each = |took: &Took| pick(took) * 1e6 / rows as f64;
         let of = |(kind, all): (&Kind, &Vec<Took>)| (*kind, all.iter().map(each).collect());
-        table.compare(measure, &measured.iter().map(of).collect(), 2, Some(Goal::Ratio(GOAL)));
+        table.compare(
+            measure,
+            &measured.iter().map(of).collect(),
+            2,
+            Some(Goal::Ratio(GOAL, Kind::Sysbench)),
+        );
     };
     add("µs per row", |took| took.rows);
     add("µs per row with the index", |took| took.whole);

@@ -31,6 +31,7 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, bail};
 use rqps_dbms::Home;
+use rqps_plan::Dbms;
 
 use clients::{Client, Kind};
 use process::Cost;
@@ -157,7 +158,11 @@ fn measure(
 ) -> anyhow::Result<Tables> {
     running.fill()?;
     let mut tables = Vec::new();
-    for statement in STATEMENTS.iter().filter(|statement| parts.contains(&statement.name)) {
+    let is_here = |statement: &&Statement| {
+        parts.contains(&statement.name)
+            && (!statement.is_script || running.socket().dbms == Dbms::Postgres)
+    };
+    for statement in STATEMENTS.iter().filter(is_here) {
         tables.push((statement.name, compare(running, clients, statement, size, changed)?));
     }
     if parts.contains(&INSERTS) {
@@ -196,7 +201,8 @@ fn compare(
         let of = |(kind, costs): (&Kind, &Vec<Cost>)| (*kind, costs.iter().map(pick).collect());
         table.compare(measure, &measured.iter().map(of).collect(), decimals, goal);
     };
-    let cpu = Some(Goal::Ratio(statement.cpu));
+    let other = if statement.is_script { Kind::Pgbench } else { Kind::Sysbench };
+    let cpu = Some(Goal::Ratio(statement.cpu, other));
     compare("CPU per operation, µs", |cost| cost.user + cost.system, 2, cpu);
     compare("  user, µs", |cost| cost.user, 2, None);
     compare("  system, µs", |cost| cost.system, 2, None);
@@ -219,7 +225,7 @@ fn compare(
             counts.insert(client.kind, vec![count]);
         }
         let most = statement.instructions.iter().find(|most| most.0 == socket.dbms);
-        let goal = most.map_or(Goal::Ratio(1.0), |most| Goal::Own(most.1));
+        let goal = most.map_or(Goal::Ratio(1.0, other), |most| Goal::Own(most.1));
         table.compare("user instructions per operation", &counts, 0, Some(goal));
     }
 

@@ -3,16 +3,19 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use rqps_load::{Crew, Failure, Order, Schedule, Until};
-use rqps_plan::{Count, Microbenchmark, Span};
-use rqps_wire::Cancel;
+use rqps_load::{Crew, Failure, Order, Schedule, Until, Work};
+use rqps_plan::{Count, Microbenchmark, QueryMode, Span};
+use rqps_wire::{Cancel, Target};
+use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
+use rqps_workload::pgbench::{Script, Settings, SuppliedVariables};
 
 use crate::allocations;
-use crate::clients::Client;
+use crate::clients::{Client, SCRIPTS};
 use crate::process;
 use crate::server::{ROWS, Socket};
 use crate::statement::{self, Statement};
@@ -48,12 +51,19 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let statement = statement::named(&text(statement)).context("a statement")?;
     let operations: u64 = text(operations).parse()?;
 
-    let (target, plan) = (subject.target_at(path, user, database), plan(ROWS));
-    let benchmark = Benchmark::new(&target, subject.dialect, &plan, SEED);
-    let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
-        bail!("{} is more than one test", statement.name);
+    let target = subject.target_at(path, user, database);
+    let work = match statement.pgbench.filter(|_| statement.is_script) {
+        Some(script) => of_script(&target, subject.dialect, script)?,
+        None => {
+            let plan = plan(ROWS);
+            let benchmark = Benchmark::new(&target, subject.dialect, &plan, SEED);
+            let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
+                bail!("{} is more than one test", statement.name);
+            };
+            benchmark.cast(test, 1, 0)?.work
+        }
     };
-    let mut crew = Crew::start(benchmark.cast(test, 1, 0)?.work)?;
+    let mut crew = Crew::start(work)?;
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
     let before = allocations::so_far();
     crew.run(&[order], &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
@@ -65,6 +75,30 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     ensure!((fewest..=most).contains(&rows), "{operations} operations had {rows} rows");
     println!("{MEMORY} {memory}\n{ALLOCATIONS} {allocations}");
     Ok(())
+}
+
+/// A client of pgbench's script, which is prepared.
+fn of_script(
+    target: &Target,
+    dialect: Dialect,
+    script: &str,
+) -> anyhow::Result<Vec<Box<dyn Work>>> {
+    let text = fs::read_to_string(Path::new(SCRIPTS).join(script))?;
+    let mut supplied = SuppliedVariables::default();
+    supplied.define(&format!("rows={ROWS}")).map_err(anyhow::Error::msg)?;
+    let settings = Settings {
+        scripts: vec![(Script::parse(script, &text)?, 1)],
+        mode: QueryMode::Prepared,
+        defines: supplied.defines,
+        is_lenient: false,
+        scale: 1,
+        seed: SEED,
+    };
+    Ok(settings
+        .clients(target, dialect, 1)?
+        .into_iter()
+        .map(rqps_workload::pgbench::Client::work)
+        .collect())
 }
 
 /// KiB of memory that this process has written to. Counted page by page, since the kernel's peak of

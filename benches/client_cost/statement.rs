@@ -10,31 +10,45 @@ pub(crate) struct Statement {
     pub(crate) name: &'static str,
     /// Rows that one operation returns or changes.
     pub(crate) rows: RangeInclusive<u64>,
-    /// sysbench's script for it, and the options that are the script's own. One that ends in `.lua`
+    /// sysbench's script for it, if there is one, and the options that are the script's own. One that ends in `.lua`
     /// is a file beside this one.
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
     pub(crate) pgbench: Option<&'static str>,
+    /// rqps runs pgbench's script as well, prepared, in place of the test.
+    pub(crate) is_script: bool,
     /// Whether subjects have its bytes for a bare socket.
     pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
-    /// The limit of rqps's CPU, as a part of sysbench's.
+    /// The limit of rqps's CPU, as a part of sysbench's; of a script, of pgbench's.
     pub(crate) cpu: f64,
     /// The limit of user-space instructions per operation; those of sysbench if none is given.
     pub(crate) instructions: &'static [(Dbms, f64)],
 }
 
-pub(crate) static STATEMENTS: [Statement; 5] = [
+pub(crate) static STATEMENTS: [Statement; 6] = [
     Statement {
         name: "point-query",
         rows: 1..=1,
         sysbench: &["oltp_point_select"],
         pgbench: Some("point_query.sql"),
+        is_script: false,
         raw: true,
         operations: 200_000,
         cpu: 0.85,
         instructions: &[(Dbms::Postgres, 800.0), (Dbms::Mysql, 900.0)],
+    },
+    Statement {
+        name: "pgbench-script",
+        rows: 1..=1,
+        sysbench: &[],
+        pgbench: Some("point_query.sql"),
+        is_script: true,
+        raw: false,
+        operations: 200_000,
+        cpu: 0.85,
+        instructions: &[],
     },
     Statement {
         name: "random-points_range=1000",
@@ -42,6 +56,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 900..=1000,
         sysbench: &["random_points.lua", "--points=1000"],
         pgbench: None,
+        is_script: false,
         raw: false,
         operations: 2_000,
         cpu: 1.0,
@@ -53,6 +68,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 14..=30_011,
         sysbench: &["oltp_read_only", "--range-size=10000"],
         pgbench: None,
+        is_script: false,
         raw: false,
         operations: 60,
         cpu: 1.0,
@@ -63,6 +79,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 1..=1,
         sysbench: &["oltp_update_index"],
         pgbench: None,
+        is_script: false,
         raw: false,
         operations: 20_000,
         cpu: 1.0,
@@ -73,6 +90,7 @@ pub(crate) static STATEMENTS: [Statement; 5] = [
         rows: 1..=1,
         sysbench: &["oltp_insert"],
         pgbench: None,
+        is_script: false,
         raw: false,
         operations: 20_000,
         cpu: 1.0,

@@ -12,8 +12,8 @@ use crate::spread::Spread;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Goal {
     Own(f64),
-    /// A part of sysbench's.
-    Ratio(f64),
+    /// A part of another client's.
+    Ratio(f64, Kind),
 }
 
 pub(crate) struct Table(comfy_table::Table);
@@ -42,9 +42,9 @@ impl Table {
             Some(Goal::Own(most)) => {
                 (format!("≤ {most}"), own.map(|own| Spread::of(own).median <= most))
             }
-            Some(Goal::Ratio(most)) => {
-                let ratio = ratio_to(&Kind::Sysbench);
-                (format!("≤ {most} × sysbench"), ratio.map(|ratio| ratio.median <= most))
+            Some(Goal::Ratio(most, other)) => {
+                let ratio = ratio_to(&other);
+                (format!("≤ {most} × {other}"), ratio.map(|ratio| ratio.median <= most))
             }
             None => (String::new(), None),
         };

@@ -205,7 +205,8 @@ fn serialization(server: &Logged) -> usize {
 /// Each of two clients waits for a row of the other one.
 fn deadlock(server: &Logged) -> usize {
     server.run("create table d (id int, v int); insert into d values (0, 0), (1, 0)");
-    let script = "BEGIN;\nUPDATE d SET v = v + 1 WHERE id = :client_id;\nSELECT pg_sleep(0.3);\n\
+    // The victim waits before it tries again, so that the other one gets its row meanwhile.
+    let script = "SELECT pg_sleep(0.2);\nBEGIN;\nUPDATE d SET v = v + 1 WHERE id = :client_id;\nSELECT pg_sleep(0.3);\n\
                   UPDATE d SET v = v + 1 WHERE id = 1 - :client_id;\nCOMMIT;\n";
     let words = "-n -c 2 -t 1 --max-tries 2 --failures-detailed";
     let ended = server.pgbench(words, &[("deadlock", script)]);

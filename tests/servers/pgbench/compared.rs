@@ -74,7 +74,7 @@ fn a_build_gets_tables_of_its_own_and_a_report_like_pgbench() {
         "number of transactions actually processed: 40/40\n",
         "SQL script 1: <builtin: select only>\n",
         "SQL script 2: <builtin: simple update>\n",
-        "  \\set aid random(1, 100000 * :scale)\n",
+        " \\set aid random(1, 100000 * :scale)\n",
         "tps = ",
     ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);

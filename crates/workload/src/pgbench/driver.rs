@@ -17,7 +17,6 @@ use super::data::{Initialization, TABLES};
 use super::error::ScriptError;
 use super::sample::samples;
 use super::script::Script;
-use super::work::ScriptWork;
 use crate::Dialect;
 use crate::asked::{Asked, FlagError};
 use crate::explain::{Explained, explained};
@@ -297,7 +296,7 @@ impl Driver for Scripts<'_> {
                 _ => dialect.thread(client.connection())?,
             });
             let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
-            let (operation, work) = (Operation::Transaction, Box::new(ScriptWork::new(client)));
+            let (operation, work) = (Operation::Transaction, client.work());
             cast.parts.push(Part { client: number, operation, work, order });
         }
         Ok(cast)

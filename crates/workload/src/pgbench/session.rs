@@ -11,7 +11,7 @@ use rqps_wire::{
     TransactionBlock, Type, Value,
 };
 
-use super::script::ScriptQuery;
+use super::script::{ScriptQuery, StatementEffect};
 use super::variables::{VariableValue, Variables};
 use crate::expression::Scalar;
 
@@ -27,6 +27,8 @@ pub(super) struct Sent {
     name: String,
     /// As it stands in the script, or with placeholders.
     text: String,
+    /// It begins or ends a transaction, or is about the session: MySQL does not prepare that.
+    is_neutral: bool,
     /// The variable of each placeholder; in a text without placeholders, where it stands.
     variables: Vec<(Range<usize>, usize)>,
 }
@@ -42,10 +44,11 @@ impl Sent {
     ) -> Sent {
         let place = |name: &str| variables.place(name).unwrap_or_default();
         let name = format!("P_{number}");
+        let is_neutral = query.does == StatementEffect::Neither && query.variables.is_empty();
         let found = || query.variables.iter().map(|(range, name)| (range.clone(), place(name)));
         if mode == QueryMode::Simple {
             let (text, variables) = (query.text.clone(), found().collect());
-            return Sent { number, name, text, variables };
+            return Sent { number, name, text, is_neutral, variables };
         }
         let (mut text, mut from) = (String::new(), 0);
         for (index, (range, _)) in (1..).zip(&query.variables) {
@@ -54,7 +57,7 @@ impl Sent {
             from = range.end;
         }
         text.push_str(&query.text[from..]);
-        Sent { number, name, text, variables: found().collect() }
+        Sent { number, name, text, is_neutral, variables: found().collect() }
     }
 
     /// The same for a DBMS that does not know Postgres's `END`.
@@ -193,6 +196,9 @@ impl Session {
     }
 
     fn execute_elsewhere(&mut self, sent: &Sent, variables: &Variables) -> Result<u64, Stopped> {
+        if sent.is_neutral {
+            return Ok(self.connection.run(&sent.text)?);
+        }
         let statement = match self.prepared[sent.number] {
             Some(statement) => statement,
             None => {

@@ -5,7 +5,7 @@ use rqps_wire::{Error, Interrupter};
 
 use super::client::{Client, Unended};
 
-pub(super) struct ScriptWork {
+struct ScriptWork {
     client: Client,
     /// The script of this operation.
     script: usize,
@@ -13,9 +13,10 @@ pub(super) struct ScriptWork {
     has_failed: bool,
 }
 
-impl ScriptWork {
-    pub(super) fn new(client: Client) -> ScriptWork {
-        ScriptWork { client, script: 0, has_failed: false }
+impl Client {
+    /// The client as one of the load generator's.
+    pub fn work(self) -> Box<dyn Work> {
+        Box::new(ScriptWork { client: self, script: 0, has_failed: false })
     }
 }
 
