@@ -12,7 +12,7 @@ use rqps_plan::{Count, Microbenchmark, QueryMode, Span};
 use rqps_wire::{Cancel, Target};
 use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
-use rqps_workload::pgbench::{Script, Settings, SuppliedVariables};
+use rqps_workload::pgbench::{Script, ScriptSettings, SuppliedVariables};
 
 use crate::allocations;
 use crate::clients::{Client, SCRIPTS};
@@ -86,7 +86,7 @@ fn of_script(
     let text = fs::read_to_string(Path::new(SCRIPTS).join(script))?;
     let mut supplied = SuppliedVariables::default();
     supplied.define(&format!("rows={ROWS}")).map_err(anyhow::Error::msg)?;
-    let settings = Settings {
+    let settings = ScriptSettings {
         scripts: vec![(Script::parse(script, &text)?, 1)],
         mode: QueryMode::Prepared,
         defines: supplied.defines,

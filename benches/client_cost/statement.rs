@@ -10,8 +10,8 @@ pub(crate) struct Statement {
     pub(crate) name: &'static str,
     /// Rows that one operation returns or changes.
     pub(crate) rows: RangeInclusive<u64>,
-    /// sysbench's script for it, if there is one, and the options that are the script's own. One that ends in `.lua`
-    /// is a file beside this one.
+    /// sysbench's script for it, if there is one, and the options that are the script's own. One
+    /// that ends in `.lua` is a file beside this one.
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
     pub(crate) pgbench: Option<&'static str>,
@@ -21,7 +21,7 @@ pub(crate) struct Statement {
     pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
-    /// The limit of rqps's CPU, as a part of sysbench's; of a script, of pgbench's.
+    /// The limit of rqps's CPU, as a part of sysbench's; where rqps runs the script, of pgbench's.
     pub(crate) cpu: f64,
     /// The limit of user-space instructions per operation; those of sysbench if none is given.
     pub(crate) instructions: &'static [(Dbms, f64)],

@@ -5,7 +5,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use rqps_plan::{Contender, QueryMode, Sweep};
 
-use super::clients::Limits;
+use super::clients::RunLimits;
 use crate::cli::session::{MEASURE, OUTPUT};
 
 const INITIALIZATION: &str = "Initialization";
@@ -141,7 +141,7 @@ pub(crate) struct Given {
     #[arg(short, long, value_name = "N", help_heading = MEASURE,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) jobs: Option<u32>,
-    /// Transactions of each client [default: 10].
+    /// TransactionTally of each client [default: 10].
     #[arg(short, long, value_name = "N", help_heading = MEASURE, conflicts_with = "time",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) transactions: Option<u64>,
@@ -155,7 +155,7 @@ pub(crate) struct Given {
     /// Set a variable of the scripts [may be repeated].
     #[arg(short = 'D', long, value_name = "NAME=VALUE", help_heading = MEASURE)]
     pub(super) define: Vec<String>,
-    /// Transactions per second of all clients together.
+    /// TransactionTally per second of all clients together.
     #[arg(short = 'R', long, value_name = "N", help_heading = MEASURE, value_parser = positive)]
     pub(super) rate: Option<f64>,
     /// Count slower transactions; with -R, skip those that are too late
@@ -209,10 +209,10 @@ impl Arguments {
         self.scripts.iter().any(|(name, is_builtin)| *is_builtin && name == "list")
     }
 
-    pub(super) fn limits(&self) -> Limits {
+    pub(super) fn limits(&self) -> RunLimits {
         let given = &self.given;
         let transactions = given.transactions.or(given.time.is_none().then_some(10));
-        Limits {
+        RunLimits {
             transactions,
             seconds: given.time,
             rate: given.rate,

@@ -10,14 +10,14 @@ use rqps_plan::Pgbench;
 use rqps_system::Cancel;
 use rqps_wire::{Interrupter, Target};
 use rqps_workload::Dialect;
-use rqps_workload::pgbench::{Client, Settings, Unended};
+use rqps_workload::pgbench::{Client, ScriptSettings, Unended};
 
-use super::tally::{ClientTally, CommandWatcher, SharedTally, Times, Transactions};
+use super::tally::{ClientTally, CommandWatcher, SharedTally, Times, TransactionTally};
 use crate::cli::output;
 
 /// How long a run goes on, and what of it is wanted.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Limits {
+pub(super) struct RunLimits {
     /// Of each client.
     pub(super) transactions: Option<u64>,
     pub(super) seconds: Option<u64>,
@@ -34,10 +34,10 @@ pub(super) struct Limits {
 }
 
 pub(super) struct Run<'a> {
-    pub(super) settings: Settings,
+    pub(super) settings: ScriptSettings,
     pub(super) target: &'a Target,
     pub(super) dialect: Dialect,
-    pub(super) limits: Limits,
+    pub(super) limits: RunLimits,
     pub(super) cancel: &'a Cancel,
 }
 
@@ -55,7 +55,7 @@ pub(super) struct Outcome {
 
 /// What the threads share.
 struct Shared<'a> {
-    limits: Limits,
+    limits: RunLimits,
     target: &'a Target,
     cancel: &'a Cancel,
     clients: u32,
@@ -201,7 +201,7 @@ impl Shared<'_> {
         script: usize,
         (due, done): (&mut f64, &mut u64),
     ) -> bool {
-        let Limits { rate, latency_limit, transactions, seconds, .. } = self.limits;
+        let RunLimits { rate, latency_limit, transactions, seconds, .. } = self.limits;
         let mean = 1e6 * f64::from(self.clients) / rate.unwrap_or(1.0);
         loop {
             *due += client.delay(mean) as f64;
@@ -289,7 +289,7 @@ impl Shared<'_> {
 
     /// Shows the progress, and ends clients that block after the run is broken.
     fn attend(&self, tallies: &[SharedTally], interrupters: &[Interrupter]) {
-        let mut before = Transactions::default();
+        let mut before = TransactionTally::default();
         let mut last = self.begun;
         let every = self.limits.progress.map(Duration::from_secs);
         let mut broken: Option<Instant> = None;
@@ -303,7 +303,7 @@ impl Shared<'_> {
                 && now >= last + every
                 && !self.is_over()
             {
-                let mut total = Transactions::default();
+                let mut total = TransactionTally::default();
                 tallies.iter().for_each(|tally| total += tally.lock().total());
                 let seconds = now.duration_since(last).as_secs_f64();
                 output::note(&self.progress(&total.since(&before), seconds));
@@ -312,7 +312,7 @@ impl Shared<'_> {
         }
     }
 
-    fn progress(&self, recent: &Transactions, seconds: f64) -> String {
+    fn progress(&self, recent: &TransactionTally, seconds: f64) -> String {
         let mut line = format!(
             "progress: {:.1} s, {:.1} tps, lat {:.3} ms stddev {:.3}, {} failed",
             self.begun.elapsed().as_secs_f64(),

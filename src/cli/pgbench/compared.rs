@@ -69,3 +69,44 @@ fn words(arguments: &Arguments, contenders: &[Contender]) -> anyhow::Result<Vec<
     words.extend(contenders.iter().map(Contender::to_string));
     Ok(words)
 }
+
+#[cfg(test)]
+mod tests {
+    use rqps_plan::Plan;
+
+    use super::*;
+    use crate::cli::matrix;
+
+    /// A command line of `rqps pgbench`.
+    #[derive(Parser)]
+    struct Pgbench {
+        #[command(flatten)]
+        arguments: Arguments,
+    }
+
+    fn plan(words: &str) -> Plan {
+        let line = Pgbench::parse_from(words.split(' ')).arguments;
+        let contenders = line.contenders();
+        let words = super::words(&line, &contenders).unwrap();
+        Line::parse_from(words).arguments.with(contenders).plan().unwrap()
+    }
+
+    #[test]
+    fn both_verbs_and_a_plan_file_come_to_the_same_plan() {
+        let letters = plan(
+            "pgbench -b se@3 -N -M prepared -D a=1 -c 2 -s 3 -T 5 --random-seed 7 \
+                            sqlite b=sqlite?mmap_size=256M",
+        );
+        let flags = "compare --workload pgbench:select-only@3,simple-update --query-mode prepared \
+                     --define a=1 --clients 2 --scale 3 --secs 5 --seed 7 sqlite \
+                     b=sqlite?mmap_size=256M";
+        let flags = Line::parse_from(flags.split(' ')).arguments.plan().unwrap();
+        assert_eq!(letters.to_toml(), flags.to_toml());
+        let file = "contenders = ['sqlite', 'b=sqlite?mmap_size=256M']\nseed = 7\n[compare.a]\n\
+                    workload = 'pgbench:select-only@3,simple-update'\nquery-mode = 'prepared'\n\
+                    define = 'a=1'\nclients = 2\nscale = 3\nsecs = 5\n";
+        assert_eq!(matrix::parse(file).unwrap().items[0].plan.to_toml(), flags.to_toml());
+        let tests = letters.workload().tests();
+        assert_eq!(tests, ["select-only", "simple-update", "mix"]);
+    }
+}

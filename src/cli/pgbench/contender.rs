@@ -35,7 +35,10 @@ impl Reached {
         let own = data.join(format!("pgbench-{}", std::process::id()));
         fs::create_dir(&own).with_context(|| format!("cannot create '{}'", own.display()))?;
         let place = Place { data: own.join("data"), log: own.join("log"), ..Place::default() };
-        let server = dbms.start(&setup.home, &place, &setup.cancel)?;
+        let server = dbms.start(&setup.home, &place, &setup.cancel).inspect_err(|_| {
+            // Its log is in the error.
+            let _ = fs::remove_dir_all(&own);
+        })?;
         let target = server.target().clone();
         Ok(Reached { name, target, own: Some((server, own)) })
     }

@@ -4,10 +4,10 @@ use std::fmt::Write;
 
 use rqps_plan::Pgbench;
 
-use super::clients::{Limits, Outcome};
-use super::tally::{Executions, Transactions};
+use super::clients::{Outcome, RunLimits};
+use super::tally::{Executions, TransactionTally};
 
-pub(super) fn text(version: &str, plan: &Pgbench, limits: &Limits, outcome: &Outcome) -> String {
+pub(super) fn text(version: &str, plan: &Pgbench, limits: &RunLimits, outcome: &Outcome) -> String {
     let mut text = String::new();
     write(&mut text, version, plan, limits, outcome).expect("memory takes all bytes");
     text
@@ -17,7 +17,7 @@ fn write(
     out: &mut String,
     version: &str,
     plan: &Pgbench,
-    limits: &Limits,
+    limits: &RunLimits,
     outcome: &Outcome,
 ) -> std::fmt::Result {
     let total = outcome.tally.total();
@@ -89,7 +89,12 @@ fn percent(part: u64, all: u64) -> f64 {
 }
 
 /// How transactions ended; `head` begins each line.
-fn ends(out: &mut String, head: &str, of: &Transactions, limits: &Limits) -> std::fmt::Result {
+fn ends(
+    out: &mut String,
+    head: &str,
+    of: &TransactionTally,
+    limits: &RunLimits,
+) -> std::fmt::Result {
     let all = of.all();
     let mut line = |what: &str, count: u64| {
         writeln!(out, "{head}number of {what}: {count} ({:.3}%)", percent(count, all))
@@ -111,7 +116,7 @@ fn ends(out: &mut String, head: &str, of: &Transactions, limits: &Limits) -> std
     Ok(())
 }
 
-fn latency(out: &mut String, head: &str, of: &Transactions) -> std::fmt::Result {
+fn latency(out: &mut String, head: &str, of: &TransactionTally) -> std::fmt::Result {
     if of.latency.count == 0 {
         return Ok(());
     }
@@ -123,8 +128,8 @@ fn script(
     out: &mut String,
     place: usize,
     (title, plan): (&str, &Pgbench),
-    total: &Transactions,
-    limits: &Limits,
+    total: &TransactionTally,
+    limits: &RunLimits,
     outcome: &Outcome,
 ) -> std::fmt::Result {
     let of = &outcome.tally.scripts[place];
@@ -151,7 +156,7 @@ fn each_command(
     lines: &[String],
     commands: &[Executions],
     has_scripts: bool,
-    limits: &Limits,
+    limits: &RunLimits,
 ) -> std::fmt::Result {
     let head = if has_scripts { " - " } else { "" };
     let has_retries = limits.max_tries != 1;

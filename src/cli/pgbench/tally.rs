@@ -57,9 +57,9 @@ impl AddAssign for Times {
     }
 }
 
-/// Transactions by how they ended.
+/// TransactionTally by how they ended.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Transactions {
+pub(super) struct TransactionTally {
     /// Of those that were processed.
     pub(super) latency: Times,
     /// From when they were due to when they began.
@@ -67,14 +67,14 @@ pub(super) struct Transactions {
     pub(super) skipped: u64,
     pub(super) serialization_failures: u64,
     pub(super) deadlock_failures: u64,
-    /// Transactions that took several tries, and these tries.
+    /// TransactionTally that took several tries, and these tries.
     pub(super) retried: u64,
     pub(super) retries: u64,
     /// Slower than the limit.
     pub(super) late: u64,
 }
 
-impl Transactions {
+impl TransactionTally {
     pub(super) fn processed(&self) -> u64 {
         self.latency.count
     }
@@ -87,8 +87,8 @@ impl Transactions {
         self.processed() + self.skipped + self.failures()
     }
 
-    pub(super) fn since(&self, earlier: &Transactions) -> Transactions {
-        Transactions {
+    pub(super) fn since(&self, earlier: &TransactionTally) -> TransactionTally {
+        TransactionTally {
             latency: self.latency.since(&earlier.latency),
             lag: self.lag.since(&earlier.lag),
             skipped: self.skipped - earlier.skipped,
@@ -101,8 +101,8 @@ impl Transactions {
     }
 }
 
-impl AddAssign for Transactions {
-    fn add_assign(&mut self, other: Transactions) {
+impl AddAssign for TransactionTally {
+    fn add_assign(&mut self, other: TransactionTally) {
         self.latency += other.latency;
         self.lag += other.lag;
         self.skipped += other.skipped;
@@ -125,7 +125,7 @@ pub(super) struct Executions {
 /// What a client has done: by script, and by command of each script.
 #[derive(Clone, Debug)]
 pub(super) struct ClientTally {
-    pub(super) scripts: Vec<Transactions>,
+    pub(super) scripts: Vec<TransactionTally>,
     pub(super) commands: Vec<Vec<Executions>>,
     /// When the last command ended, or the transaction began.
     pub(super) last: Instant,
@@ -135,14 +135,14 @@ impl ClientTally {
     /// `commands` is how many each script has.
     pub(super) fn new(commands: &[usize]) -> ClientTally {
         ClientTally {
-            scripts: vec![Transactions::default(); commands.len()],
+            scripts: vec![TransactionTally::default(); commands.len()],
             commands: commands.iter().map(|count| vec![Executions::default(); *count]).collect(),
             last: Instant::now(),
         }
     }
 
-    pub(super) fn total(&self) -> Transactions {
-        let mut total = Transactions::default();
+    pub(super) fn total(&self) -> TransactionTally {
+        let mut total = TransactionTally::default();
         self.scripts.iter().for_each(|script| total += *script);
         total
     }

@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What all clients of a run share.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct ScriptSettings {
     /// Scripts with their weights.
     pub scripts: Vec<(Script, u64)>,
     pub mode: QueryMode,
@@ -42,7 +42,7 @@ struct CompiledScripts {
     scripts: Vec<(Script, Vec<Option<Sent>>)>,
     weights: Vec<u64>,
     queries: usize,
-    settings: Settings,
+    settings: ScriptSettings,
 }
 
 /// What watches the commands of a client.
@@ -89,7 +89,7 @@ struct State {
     answers: Vec<ResultRows>,
 }
 
-impl Settings {
+impl ScriptSettings {
     /// Refuses scripts that cannot be run as they are.
     pub fn check(&self) -> Result<(), ScriptError> {
         let supplied = SuppliedVariables {
@@ -171,7 +171,7 @@ impl Settings {
 
 impl CompiledScripts {
     fn new(
-        settings: Settings,
+        settings: ScriptSettings,
         variables: &Variables,
         dialect: Dialect,
         has_end: bool,

@@ -12,7 +12,7 @@ use rqps_wire::Error;
 
 use super::arguments::SuppliedVariables;
 use super::builtin::BuiltinScript;
-use super::client::Settings;
+use super::client::ScriptSettings;
 use super::data::{Initialization, TABLES};
 use super::error::ScriptError;
 use super::sample::samples;
@@ -185,9 +185,9 @@ pub fn settings(
     plan: &Pgbench,
     scripts: &[&PgbenchScript],
     seed: u64,
-) -> Result<Settings, ScriptError> {
+) -> Result<ScriptSettings, ScriptError> {
     let one = |script: &&PgbenchScript| Ok((parsed(script)?, script.weight));
-    Ok(Settings {
+    Ok(ScriptSettings {
         scripts: scripts.iter().map(one).collect::<Result<_, _>>()?,
         mode: plan.mode,
         defines: plan.defines.clone(),
@@ -243,7 +243,7 @@ impl Scripts<'_> {
     }
 
     /// Scripts were checked when the plan was made, but a stored plan may come from elsewhere.
-    fn settings(&self, task: &Task, seed: u64) -> Result<Settings, Error> {
+    fn settings(&self, task: &Task, seed: u64) -> Result<ScriptSettings, Error> {
         let settings = settings(self.plan, &self.scripts(task), seed);
         settings.map_err(|error| Error::Client(error.to_string()))
     }

@@ -24,7 +24,7 @@ mod tests;
 
 pub use arguments::{Defines, SuppliedVariables};
 pub use builtin::{BUILTINS, BuiltinScript};
-pub use client::{Client, Settings, Unended, Watcher};
+pub use client::{Client, ScriptSettings, Unended, Watcher};
 pub use data::{ALL_STEPS, BEFORE_RUN, Initialization, STEPS, scale, table_of_others};
 pub use driver::{MOST_SCRIPTS, check, named, settings};
 pub use error::{Aborted, ScriptError};

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::Dialect;
 use crate::pgbench::{
-    Client, Initialization, Script, Settings, SuppliedVariables, Unended, Watcher, named,
+    Client, Initialization, Script, ScriptSettings, SuppliedVariables, Unended, Watcher, named,
 };
 
 struct Database {
@@ -60,8 +60,14 @@ fn clients(
         .iter()
         .map(|(text, weight)| (Script::parse("s.sql", text).unwrap(), *weight))
         .collect();
-    let settings =
-        Settings { scripts, mode, defines: supplied.defines, is_lenient: false, scale: 1, seed };
+    let settings = ScriptSettings {
+        scripts,
+        mode,
+        defines: supplied.defines,
+        is_lenient: false,
+        scale: 1,
+        seed,
+    };
     settings.check().unwrap();
     let mut clients = settings.clients(&database.target, Dialect::SQLITE, count).unwrap();
     let shown = Shown::default();

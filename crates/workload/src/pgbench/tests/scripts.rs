@@ -2,7 +2,9 @@
 
 use rqps_plan::QueryMode;
 
-use crate::pgbench::{BUILTINS, BuiltinScript, CommandKind, Script, Settings, SuppliedVariables};
+use crate::pgbench::{
+    BUILTINS, BuiltinScript, CommandKind, Script, ScriptSettings, SuppliedVariables,
+};
 
 fn script(text: &str) -> Script {
     Script::parse("s.sql", text).unwrap()
@@ -81,7 +83,7 @@ fn a_builtin_script_is_found_by_its_beginning() {
 fn checked(text: &str, mode: QueryMode, defines: &[&str]) -> Result<(), String> {
     let mut supplied = SuppliedVariables::default();
     defines.iter().try_for_each(|text| supplied.define(text))?;
-    let settings = Settings {
+    let settings = ScriptSettings {
         scripts: vec![(script(text), 1)],
         mode,
         defines: supplied.defines,
