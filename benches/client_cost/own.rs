@@ -12,7 +12,7 @@ use rqps_plan::{Count, Microbenchmark, QueryMode, Span};
 use rqps_wire::{Cancel, Target};
 use rqps_workload::Dialect;
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
-use rqps_workload::pgbench::{Script, ScriptSettings, SuppliedVariables};
+use rqps_workload::pgbench::{Defines, Script, ScriptSettings};
 
 use crate::allocations;
 use crate::clients::{Client, SCRIPTS};
@@ -84,12 +84,10 @@ fn of_script(
     script: &str,
 ) -> anyhow::Result<Vec<Box<dyn Work>>> {
     let text = fs::read_to_string(Path::new(SCRIPTS).join(script))?;
-    let mut supplied = SuppliedVariables::default();
-    supplied.define(&format!("rows={ROWS}")).map_err(anyhow::Error::msg)?;
     let settings = ScriptSettings {
         scripts: vec![(Script::parse(script, &text)?, 1)],
         mode: QueryMode::Prepared,
-        defines: supplied.defines,
+        defines: Defines::from([("rows".to_string(), ROWS.to_string())]),
         is_lenient: false,
         scale: 1,
         seed: SEED,

@@ -14,8 +14,8 @@ use anyhow::{Context, bail};
 use rqps_plan::{Contender, Pgbench, PgbenchScript, QueryMode, Span};
 use rqps_workload::Dialect;
 use rqps_workload::pgbench::{
-    ALL_STEPS, BEFORE_RUN, BUILTINS, BuiltinScript, Initialization, STEPS, SuppliedVariables,
-    check, named, scale, settings, table_of_others,
+    ALL_STEPS, BEFORE_RUN, BUILTINS, BuiltinScript, Defines, Initialization, STEPS, check, define,
+    named, scale, settings, table_of_others,
 };
 
 use super::exit::Exit;
@@ -144,16 +144,16 @@ fn plan(arguments: &Arguments, contender: &Contender) -> anyhow::Result<Pgbench>
     if scripts.is_empty() {
         scripts.push(named("tpcb-like", true).map_err(anyhow::Error::msg)?);
     }
-    let mut supplied = SuppliedVariables::default();
+    let mut defines = Defines::new();
     for text in &given.define {
-        supplied.define(text).map_err(anyhow::Error::msg)?;
+        define(&mut defines, text).map_err(anyhow::Error::msg)?;
     }
     let plan = Pgbench {
         scripts,
         mix: false,
         scale: given.scale.unwrap_or(1),
         mode: given.protocol.unwrap_or(QueryMode::Simple),
-        defines: supplied.defines,
+        defines,
         undefined_is_null: given.pgbench_undefined,
         clients: given.client,
         time: Span(given.time.map_or(std::time::Duration::ZERO, std::time::Duration::from_secs)),

@@ -4,46 +4,22 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rqps_dbms::Dialect;
 use rqps_load::Effect;
-use rqps_plan::QueryMode;
 use rqps_wire::{Connection, Error, Interrupter, ResultRows, Target, TransactionBlock};
 
-use super::arguments::{Defines, SuppliedVariables};
-use super::error::{Aborted, ScriptError};
+use super::error::Aborted;
 use super::script::{
     Amount, Calculated, CommandKind, IntoVariables, Pause, Script, ScriptCommand, ScriptQuery,
     StatementEffect,
 };
 use super::session::{Sent, Session, Stopped};
+use super::settings::CompiledScripts;
 use super::shell;
 use super::variables::{VariableValue, Variables};
-use crate::expression::{Draws, EvaluationError, Scalar, Scope, Streams};
+use crate::expression::{Draws, EvaluationError, Scalar, Scope};
 
 /// How often a sleep checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
-
-/// What all clients of a run share.
-#[derive(Clone, Debug)]
-pub struct ScriptSettings {
-    /// Scripts with their weights.
-    pub scripts: Vec<(Script, u64)>,
-    pub mode: QueryMode,
-    pub defines: Defines,
-    /// A variable without a value is NULL where it is sent as a parameter, as in pgbench.
-    pub is_lenient: bool,
-    pub scale: u32,
-    pub seed: u64,
-}
-
-/// Scripts that are ready to be run.
-#[derive(Debug)]
-struct CompiledScripts {
-    scripts: Vec<(Script, Vec<Option<Sent>>)>,
-    weights: Vec<u64>,
-    queries: usize,
-    settings: ScriptSettings,
-}
 
 /// What watches the commands of a client.
 pub trait Watcher: Send {
@@ -89,114 +65,20 @@ struct State {
     answers: Vec<ResultRows>,
 }
 
-impl ScriptSettings {
-    /// Refuses scripts that cannot be run as they are.
-    pub fn check(&self) -> Result<(), ScriptError> {
-        let supplied = SuppliedVariables {
-            defines: self.defines.clone(),
-            is_bound: self.mode != QueryMode::Simple,
-            is_lenient: self.is_lenient,
-        };
-        for (script, _) in &self.scripts {
-            supplied.check(script)?;
-            if self.mode == QueryMode::Simple
-                && let Some(command) = script.pipeline()
-            {
-                let what =
-                    "a pipeline cannot be used with -M simple. Use -M extended or -M prepared";
-                return Err(ScriptError::at(script, command, what));
-            }
-        }
-        Ok(())
-    }
-
-    /// The variables of every client, and the streams after those of the clients.
-    pub(super) fn beginning(&self, clients: u32) -> (Variables, Streams, Vec<Draws>) {
-        let names = self.scripts.iter().flat_map(|(script, _)| script.names());
-        let mut variables = Variables::new(names);
-        let mut streams = Streams::new(self.seed);
-        let draws = (0..clients).map(|_| streams.client()).collect();
-        for (name, text) in &self.defines {
-            variables.set(name, VariableValue::Given(text.clone()));
-        }
-        // pgbench draws the seed of hashes only if it needs one.
-        let is_given = |name: &str| self.defines.contains_key(name);
-        let drawn = (!is_given("default_seed")).then(|| streams.default_seed());
-        let automatic = [
-            ("default_seed", drawn.unwrap_or_default()),
-            ("scale", i64::from(self.scale)),
-            ("random_seed", self.seed as i64),
-        ];
-        for (name, value) in automatic.into_iter().filter(|(name, _)| !is_given(name)) {
-            variables.set(name, VariableValue::Calculated(Scalar::Int(value)));
-        }
-        (variables, streams, draws)
-    }
-
-    /// Statements of a transaction, on average by weight; all branches of a script count.
-    pub(super) fn statements(&self) -> f64 {
-        let all: u64 = self.scripts.iter().map(|(_, weight)| weight).sum();
-        let of_all =
-            |(script, weight): &(Script, u64)| script.queries().count() as f64 * *weight as f64;
-        self.scripts.iter().map(of_all).sum::<f64>() / all.max(1) as f64
-    }
-
-    /// Connects the clients of a run. Each has the streams of random numbers that pgbench gives it
-    /// with a thread for each client.
-    pub fn clients(
-        self,
-        target: &Target,
-        dialect: Dialect,
-        clients: u32,
-    ) -> Result<Vec<Client>, Error> {
-        let (variables, mut streams, draws) = self.beginning(clients);
-        let (mode, is_lenient) = (self.mode, self.is_lenient);
-        let has_id = self.defines.contains_key("client_id");
-        let has_end = dialect == Dialect::POSTGRES;
-        let compiled = Arc::new(CompiledScripts::new(self, &variables, dialect, has_end));
-        let connect = |(id, draws): (i64, Draws)| {
-            let session = Session::connect(target, mode, is_lenient, compiled.queries)?;
-            let [choices, delays] = streams.thread();
-            let mut variables = variables.clone();
-            if !has_id {
-                variables.set("client_id", VariableValue::Calculated(Scalar::Int(id)));
-            }
-            let before = draws.clone();
-            let state = State { session, variables, draws, watcher: None, answers: Vec::new() };
-            Ok(Client { compiled: Arc::clone(&compiled), state, choices, delays, before })
-        };
-        (0..).zip(draws).map(connect).collect()
-    }
-}
-
-impl CompiledScripts {
-    fn new(
-        settings: ScriptSettings,
-        variables: &Variables,
-        dialect: Dialect,
-        has_end: bool,
-    ) -> CompiledScripts {
-        let mut queries = 0;
-        let mut compile = |query: &ScriptQuery| {
-            let sent = Sent::new(query, queries, settings.mode, variables, dialect);
-            queries += 1;
-            if has_end { sent } else { sent.with_commit() }
-        };
-        let each = |script: &Script, compile: &mut dyn FnMut(&ScriptQuery) -> Sent| {
-            let one = |command: &ScriptCommand| match &command.kind {
-                CommandKind::Sql(query) => Some(compile(query)),
-                _ => None,
-            };
-            (script.clone(), script.commands.iter().map(one).collect())
-        };
-        let scripts: Vec<_> =
-            settings.scripts.iter().map(|(script, _)| each(script, &mut compile)).collect();
-        let weights = settings.scripts.iter().map(|(_, weight)| *weight).collect();
-        CompiledScripts { scripts, weights, queries, settings }
-    }
-}
-
 impl Client {
+    /// A client with its streams: of its values, of its choices and of its delays.
+    pub(super) fn connect(
+        compiled: &Arc<CompiledScripts>,
+        target: &Target,
+        variables: Variables,
+        (draws, [choices, delays]): (Draws, [Draws; 2]),
+    ) -> Result<Client, Error> {
+        let session = Session::connect(target, compiled)?;
+        let before = draws.clone();
+        let state = State { session, variables, draws, watcher: None, answers: Vec::new() };
+        Ok(Client { compiled: Arc::clone(compiled), state, choices, delays, before })
+    }
+
     pub fn watch(&mut self, watcher: Box<dyn Watcher>) {
         self.state.watcher = Some(watcher);
     }
@@ -223,9 +105,7 @@ impl Client {
 
     /// Connects anew.
     pub fn reconnect(&mut self, target: &Target) -> Result<(), Error> {
-        let settings = &self.compiled.settings;
-        let (mode, is_lenient) = (settings.mode, settings.is_lenient);
-        self.state.session = Session::connect(target, mode, is_lenient, self.compiled.queries)?;
+        self.state.session = Session::connect(target, &self.compiled)?;
         Ok(())
     }
 

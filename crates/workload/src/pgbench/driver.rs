@@ -10,13 +10,12 @@ use rqps_plan::{
 };
 use rqps_wire::Error;
 
-use super::arguments::SuppliedVariables;
 use super::builtin::BuiltinScript;
-use super::client::ScriptSettings;
 use super::data::{Initialization, TABLES};
 use super::error::ScriptError;
 use super::sample::samples;
 use super::script::Script;
+use super::settings::{Defines, ScriptSettings, define};
 use crate::Dialect;
 use crate::asked::{Asked, FlagError};
 use crate::explain::{Explained, explained};
@@ -101,9 +100,9 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
         let is_file = name.contains(['.', '/']);
         scripts.push(named(name, !is_file).map_err(FlagError)?);
     }
-    let mut supplied = SuppliedVariables::default();
+    let mut defines = Defines::new();
     for text in asked.defines {
-        supplied.define(text).map_err(FlagError)?;
+        define(&mut defines, text).map_err(FlagError)?;
     }
     let mix = scripts.len() > 1;
     let time = asked.secs.unwrap_or_else(|| (asked.fitting)(scripts.len() + usize::from(mix)));
@@ -112,7 +111,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
         scripts,
         scale: asked.scale.unwrap_or(1),
         mode: asked.query_mode.unwrap_or(QueryMode::Simple),
-        defines: supplied.defines,
+        defines,
         undefined_is_null: false,
         clients: asked.clients,
         time,

@@ -3,7 +3,6 @@
 //! Source of what scripts mean: PostgreSQL documentation, pgbench, "Custom Scripts" and
 //! "Initialization".
 
-mod arguments;
 mod builtin;
 mod client;
 mod conditions;
@@ -15,6 +14,7 @@ mod parser;
 mod sample;
 mod script;
 mod session;
+mod settings;
 mod shell;
 mod variables;
 mod work;
@@ -22,13 +22,13 @@ mod work;
 #[cfg(test)]
 mod tests;
 
-pub use arguments::{Defines, SuppliedVariables};
 pub use builtin::{BUILTINS, BuiltinScript};
-pub use client::{Client, ScriptSettings, Unended, Watcher};
+pub use client::{Client, Unended, Watcher};
 pub use data::{ALL_STEPS, BEFORE_RUN, Initialization, STEPS, scale, table_of_others};
 pub use driver::{MOST_SCRIPTS, check, named, settings};
 pub use error::{Aborted, ScriptError};
 pub use script::{CommandKind, Script, ScriptCommand};
+pub use settings::{Defines, ScriptSettings, define};
 
 pub(crate) use data::is_table;
 pub(crate) use driver::{asked, driver, tasks};

@@ -12,6 +12,7 @@ use rqps_wire::{
 };
 
 use super::script::{ScriptQuery, StatementEffect};
+use super::settings::CompiledScripts;
 use super::variables::{VariableValue, Variables};
 use crate::expression::Scalar;
 
@@ -34,7 +35,8 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    /// `number` counts the queries of all scripts. `dialect` has the placeholders.
+    /// `number` counts the queries of all scripts. `dialect` has the placeholders; only Postgres
+    /// knows `END`.
     pub(super) fn new(
         query: &ScriptQuery,
         number: usize,
@@ -46,8 +48,12 @@ impl Sent {
         let name = format!("P_{number}");
         let is_neutral = query.does == StatementEffect::Neither && query.variables.is_empty();
         let found = || query.variables.iter().map(|(range, name)| (range.clone(), place(name)));
-        if mode == QueryMode::Simple {
-            let (text, variables) = (query.text.clone(), found().collect());
+        if mode == QueryMode::Simple || query.variables.is_empty() {
+            let text = match query.text.as_str() {
+                "END;" if dialect != Dialect::POSTGRES => "COMMIT;".to_string(),
+                text => text.to_string(),
+            };
+            let variables = found().collect();
             return Sent { number, name, text, is_neutral, variables };
         }
         let (mut text, mut from) = (String::new(), 0);
@@ -58,14 +64,6 @@ impl Sent {
         }
         text.push_str(&query.text[from..]);
         Sent { number, name, text, is_neutral, variables: found().collect() }
-    }
-
-    /// The same for a DBMS that does not know Postgres's `END`.
-    pub(super) fn with_commit(self) -> Sent {
-        match self.text.as_str() {
-            "END;" => Sent { text: "COMMIT;".to_string(), ..self },
-            _ => self,
-        }
     }
 }
 
@@ -84,12 +82,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn connect(
-        target: &Target,
-        mode: QueryMode,
-        is_lenient: bool,
-        queries: usize,
-    ) -> Result<Session, Error> {
+    pub(super) fn connect(target: &Target, compiled: &CompiledScripts) -> Result<Session, Error> {
+        let CompiledScripts { queries, mode, is_lenient, .. } = *compiled;
         Ok(Session {
             connection: target.connect()?,
             mode,

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::Dialect;
 use crate::pgbench::{
-    Client, Initialization, Script, ScriptSettings, SuppliedVariables, Unended, Watcher, named,
+    Client, Defines, Initialization, Script, ScriptSettings, Unended, Watcher, define, named,
 };
 
 struct Database {
@@ -52,22 +52,15 @@ fn clients(
     seed: u64,
     count: u32,
 ) -> (Vec<Client>, Shown) {
-    let mut supplied = SuppliedVariables::default();
+    let mut defines = Defines::new();
     for text in ["foo=bla", "one=1"] {
-        supplied.define(text).unwrap();
+        define(&mut defines, text).unwrap();
     }
     let scripts = scripts
         .iter()
         .map(|(text, weight)| (Script::parse("s.sql", text).unwrap(), *weight))
         .collect();
-    let settings = ScriptSettings {
-        scripts,
-        mode,
-        defines: supplied.defines,
-        is_lenient: false,
-        scale: 1,
-        seed,
-    };
+    let settings = ScriptSettings { scripts, mode, defines, is_lenient: false, scale: 1, seed };
     settings.check().unwrap();
     let mut clients = settings.clients(&database.target, Dialect::SQLITE, count).unwrap();
     let shown = Shown::default();

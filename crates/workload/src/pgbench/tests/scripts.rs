@@ -3,7 +3,7 @@
 use rqps_plan::QueryMode;
 
 use crate::pgbench::{
-    BUILTINS, BuiltinScript, CommandKind, Script, ScriptSettings, SuppliedVariables,
+    BUILTINS, BuiltinScript, CommandKind, Defines, Script, ScriptSettings, define,
 };
 
 fn script(text: &str) -> Script {
@@ -81,12 +81,12 @@ fn a_builtin_script_is_found_by_its_beginning() {
 
 /// What is said of a script before it is run.
 fn checked(text: &str, mode: QueryMode, defines: &[&str]) -> Result<(), String> {
-    let mut supplied = SuppliedVariables::default();
-    defines.iter().try_for_each(|text| supplied.define(text))?;
+    let mut given = Defines::new();
+    defines.iter().try_for_each(|text| define(&mut given, text))?;
     let settings = ScriptSettings {
         scripts: vec![(script(text), 1)],
         mode,
-        defines: supplied.defines,
+        defines: given,
         is_lenient: false,
         scale: 1,
         seed: 1,
