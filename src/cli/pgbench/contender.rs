@@ -7,12 +7,14 @@ use anyhow::{Context, bail};
 use rqps_dbms::{Place, Server};
 use rqps_plan::{Build, Contender};
 use rqps_wire::{Target, scalar};
+use rqps_workload::Dialect;
 
 use crate::cli::progress::Fetching;
 use crate::cli::session::Setup;
 
 pub(super) struct Reached {
     name: String,
+    dialect: Dialect,
     target: Target,
     /// None where the server is somebody else's.
     own: Option<(Box<dyn Server>, PathBuf)>,
@@ -20,11 +22,11 @@ pub(super) struct Reached {
 
 impl Reached {
     pub(super) fn new(setup: &Setup, contender: &Contender) -> anyhow::Result<Self> {
-        let name = contender.name();
+        let (name, dialect) = (contender.name(), Dialect::from(contender));
         if let Build::Server { url } = &contender.build {
             let target = rqps_dbms::target(contender.dbms, url, &setup.cancel)?;
             let Some(target) = target else { bail!("'{name}' has no servers. Name a build") };
-            return Ok(Reached { name, target, own: None });
+            return Ok(Reached { name, dialect, target, own: None });
         }
         rqps_dbms::reap(&setup.home)?;
         let mut fetching = Fetching::new();
@@ -40,11 +42,15 @@ impl Reached {
             let _ = fs::remove_dir_all(&own);
         })?;
         let target = server.target().clone();
-        Ok(Reached { name, target, own: Some((server, own)) })
+        Ok(Reached { name, dialect, target, own: Some((server, own)) })
     }
 
     pub(super) fn target(&self) -> &Target {
         &self.target
+    }
+
+    pub(super) fn dialect(&self) -> Dialect {
+        self.dialect
     }
 
     /// Its data directory is new and empty.

@@ -8,7 +8,7 @@ mod contender;
 mod report;
 mod tally;
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use rqps_plan::{Contender, Pgbench, PgbenchScript, QueryMode, Span};
@@ -62,76 +62,93 @@ fn alone(arguments: &Arguments) -> anyhow::Result<Exit> {
 fn measured(arguments: &Arguments, contender: &Contender) -> anyhow::Result<Exit> {
     let plan = plan(arguments, contender)?;
     let initialization = initialization(arguments)?;
-    let scripts: Vec<&PgbenchScript> = plan.scripts.iter().collect();
     let seed = arguments.seed()?;
     let setup = Setup::new()?;
     let reached = Reached::new(&setup, contender)?;
-    let ended = (|| {
-        let dialect = Dialect::from(contender);
-        let mut connection = reached.target().connect()?;
-        if arguments.given.initialize || reached.is_fresh() {
-            if !reached.is_fresh()
-                && let Some(table) = table_of_others(&mut *connection)?
-            {
-                bail!(
-                    "'{table}' exists, and rqps did not make it. Drop it, or name another database"
-                );
-            }
-            let begun = Instant::now();
-            initialization
-                .fill(&mut *connection, &mut |what| output::note(&format!("{what}...")))?;
-            output::note(&format!("done in {:.2} s", begun.elapsed().as_secs_f64()));
-            if arguments.given.initialize {
-                return Ok(Exit::Done);
-            }
-        }
-        let uses_tables = plan.scripts.iter().any(|script| script.is_builtin);
-        let found = match uses_tables && !reached.is_fresh() {
-            true => scale(&mut *connection)
-                .context("cannot find the scale: make the tables with rqps pgbench -i")?,
-            false => None,
-        };
-        if let (Some(found), Some(asked)) = (found, arguments.given.scale)
-            && found != asked
-        {
-            output::note(&format!("-s {asked} has no effect: the tables have scale {found}"));
-        }
-        let plan = Pgbench { scale: found.unwrap_or(plan.scale), ..plan.clone() };
-        if arguments.given.no_vacuum == 0 && connection.scripted().is_some() {
-            // As in pgbench, tables that are not there are no error.
-            for sql in BEFORE_RUN {
-                let _ = connection.run(sql);
-            }
-        }
-        drop(connection);
-        if let Some(seed) = arguments.given.random_seed.as_ref().map(|_| seed) {
-            output::note(&format!("setting random seed to {seed}"));
-        }
-        let settings = settings(&plan, &scripts, seed)?;
-        let version = reached.version()?;
-        let run = clients::Run {
-            settings,
-            target: reached.target(),
-            dialect,
-            limits: arguments.limits(),
-            cancel: &setup.cancel,
-        };
-        let result = clients::run(run, &plan)?;
-        output::print(&report::text(&version, &plan, &arguments.limits(), &result))?;
-        Ok(match &result.aborted {
-            None => Exit::Done,
-            Some(what) => {
-                output::note(&format!("error: {what}"));
-                output::note("the run was aborted; the results above are incomplete");
-                Exit::PgbenchAborted
-            }
-        })
-    })();
+    let ended = tables(arguments, plan, &initialization, &reached).and_then(|plan| match plan {
+        None => Ok(Exit::Done),
+        Some(plan) => clients(arguments, &plan, seed, &reached, &setup),
+    });
     // What failed first says more.
     let discarded = reached.discard();
-    let ended = ended?;
+    let exit = ended?;
     discarded?;
-    Ok(ended)
+    Ok(exit)
+}
+
+/// Makes the tables, where that is asked for or they cannot be there, and prepares them for a run.
+/// None if no run is asked for, else the plan with the scale that they have.
+fn tables(
+    arguments: &Arguments,
+    plan: Pgbench,
+    initialization: &Initialization,
+    reached: &Reached,
+) -> anyhow::Result<Option<Pgbench>> {
+    let given = &arguments.given;
+    let mut connection = reached.target().connect()?;
+    if given.initialize || reached.is_fresh() {
+        let others = match reached.is_fresh() {
+            true => None,
+            false => table_of_others(&mut *connection)?,
+        };
+        if let Some(table) = others {
+            bail!("'{table}' exists, and rqps did not make it. Drop it, or name another database");
+        }
+        let begun = Instant::now();
+        let mut tell = |what: &str| output::note(&format!("{what}..."));
+        initialization.fill(&mut *connection, &mut tell)?;
+        output::note(&format!("done in {:.2} s", begun.elapsed().as_secs_f64()));
+        if given.initialize {
+            return Ok(None);
+        }
+    }
+    let uses_tables = plan.scripts.iter().any(|script| script.is_builtin);
+    let found = match uses_tables && !reached.is_fresh() {
+        true => scale(&mut *connection)
+            .context("cannot find the scale: make the tables with rqps pgbench -i")?,
+        false => None,
+    };
+    if let (Some(found), Some(asked)) = (found, given.scale)
+        && found != asked
+    {
+        output::note(&format!("-s {asked} has no effect: the tables have scale {found}"));
+    }
+    if given.no_vacuum == 0 && connection.scripted().is_some() {
+        // As in pgbench, tables that are not there are no error.
+        for sql in BEFORE_RUN {
+            let _ = connection.run(sql);
+        }
+    }
+    Ok(Some(Pgbench { scale: found.unwrap_or(plan.scale), ..plan }))
+}
+
+/// Runs the clients and prints the report.
+fn clients(
+    arguments: &Arguments,
+    plan: &Pgbench,
+    seed: u64,
+    reached: &Reached,
+    setup: &Setup,
+) -> anyhow::Result<Exit> {
+    if arguments.given.random_seed.is_some() {
+        output::note(&format!("setting random seed to {seed}"));
+    }
+    let scripts: Vec<&PgbenchScript> = plan.scripts.iter().collect();
+    let limits = arguments.limits();
+    let run = clients::Run {
+        settings: settings(plan, &scripts, seed)?,
+        target: reached.target(),
+        dialect: reached.dialect(),
+        limits,
+        cancel: &setup.cancel,
+    };
+    let version = reached.version()?;
+    let outcome = clients::run(run, plan)?;
+    output::print(&report::text(&version, plan, &limits, &outcome))?;
+    let Some(what) = &outcome.aborted else { return Ok(Exit::Done) };
+    output::note(&format!("error: {what}"));
+    output::note("the run was aborted; the results above are incomplete");
+    Ok(Exit::PgbenchAborted)
 }
 
 /// What is run, as a comparison has it, too.
@@ -156,7 +173,7 @@ fn plan(arguments: &Arguments, contender: &Contender) -> anyhow::Result<Pgbench>
         defines,
         undefined_is_null: given.pgbench_undefined,
         clients: given.client,
-        time: Span(given.time.map_or(std::time::Duration::ZERO, std::time::Duration::from_secs)),
+        time: Span(given.time.map_or(Duration::ZERO, Duration::from_secs)),
     };
     let dialects = std::iter::once(Dialect::from(contender));
     check(&plan, dialects, given.allow_shell).map_err(anyhow::Error::msg)?;
@@ -172,7 +189,7 @@ fn initialization(arguments: &Arguments) -> anyhow::Result<Initialization> {
             "unrecognized initialization step '{unknown}'. Allowed step characters are {ALL_STEPS}"
         );
     }
-    if given.no_vacuum > 0 {
+    if given.initialize && given.no_vacuum > 0 {
         steps.retain(|step| step != 'v');
     }
     if given.foreign_keys && !steps.contains('f') {
