@@ -141,7 +141,7 @@ pub(crate) struct Given {
     #[arg(short, long, value_name = "N", help_heading = MEASURE,
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) jobs: Option<u32>,
-    /// TransactionTally of each client [default: 10].
+    /// Transactions of each client [default: 10].
     #[arg(short, long, value_name = "N", help_heading = MEASURE, conflicts_with = "time",
         value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) transactions: Option<u64>,
@@ -155,7 +155,7 @@ pub(crate) struct Given {
     /// Set a variable of the scripts [may be repeated].
     #[arg(short = 'D', long, value_name = "NAME=VALUE", help_heading = MEASURE)]
     pub(super) define: Vec<String>,
-    /// TransactionTally per second of all clients together.
+    /// Transactions per second of all clients together.
     #[arg(short = 'R', long, value_name = "N", help_heading = MEASURE, value_parser = positive)]
     pub(super) rate: Option<f64>,
     /// Count slower transactions; with -R, skip those that are too late

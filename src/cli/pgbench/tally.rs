@@ -57,7 +57,7 @@ impl AddAssign for Times {
     }
 }
 
-/// TransactionTally by how they ended.
+/// Transactions by how they ended.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct TransactionTally {
     /// Of those that were processed.
@@ -67,7 +67,7 @@ pub(super) struct TransactionTally {
     pub(super) skipped: u64,
     pub(super) serialization_failures: u64,
     pub(super) deadlock_failures: u64,
-    /// TransactionTally that took several tries, and these tries.
+    /// Transactions that took several tries, and these tries.
     pub(super) retried: u64,
     pub(super) retries: u64,
     /// Slower than the limit.
