@@ -6,6 +6,8 @@ mod message;
 mod parameters;
 mod startup;
 
+use std::os::fd::OwnedFd;
+
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorResponseBody, Message};
@@ -17,6 +19,7 @@ use crate::parameters::Environment;
 use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
+use startup::CancelKey;
 
 /// Reads a `postgres://` URL; what it omits is taken from the sources that libpq uses.
 pub fn login(url: &str) -> Result<Login, Error> {
@@ -25,6 +28,9 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Postgres {
     socket: Socket,
+    /// Where and how its statements are cancelled.
+    login: Login,
+    key: CancelKey,
     /// Reused for every message that is sent off the hot path.
     out: BytesMut,
     statements: Vec<Prepared>,
@@ -50,9 +56,9 @@ const LOAD_CHUNK: usize = 64 << 10;
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let socket = startup::log_in(login)?;
-        let out = BytesMut::with_capacity(8 << 10);
-        let mut connection = Postgres { socket, out, statements: Vec::new() };
+        let (socket, key) = startup::log_in(login)?;
+        let (out, statements) = (BytesMut::with_capacity(8 << 10), Vec::new());
+        let mut connection = Postgres { socket, login: login.clone(), key, out, statements };
         for sql in &login.setup {
             connection.run(sql)?;
         }
@@ -60,6 +66,12 @@ impl Postgres {
             connection.check_that_it_writes(login)?;
         }
         Ok(connection)
+    }
+
+    /// The handle that ends what this socket waits for.
+    fn handle(&self, socket: OwnedFd) -> Interrupter {
+        let (login, key) = (self.login.clone(), self.key);
+        Interrupter::Server(socket, Box::new(move || startup::cancel(&login, key)))
     }
 
     fn check_that_it_writes(&mut self, login: &Login) -> Result<(), Error> {
@@ -253,11 +265,11 @@ impl Connection for Postgres {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.duplicate()?))
+        Ok(self.handle(self.socket.duplicate()?))
     }
 
     fn hand_over(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.hand_over()?))
+        Ok(self.handle(self.socket.hand_over()?))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -267,6 +279,10 @@ impl Connection for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if self.socket.is_given_up() {
+            // A server that cannot be asked is ending, or is not reached.
+            let _ = startup::cancel(&self.login, self.key);
+        }
         frontend::terminate(&mut self.out);
         // A server that has ended does not need the Terminate message.
         let _ = self.send();
