@@ -66,6 +66,8 @@ pub(crate) struct Comparable {
     pub(crate) has_versions: bool,
     /// Names of tests must follow its name.
     pub(crate) needs_names: bool,
+    /// Its load is SQL that a user has written.
+    pub(crate) loads_given_sql: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -85,10 +87,16 @@ pub struct Asked<'a> {
     /// The time that fits into the budget, by the number of tests.
     pub fitting: &'a dyn Fn(usize) -> Span,
     pub check: bool,
+    /// A load goes on without the statements that a contender refuses.
+    pub skips_load_errors: bool,
 }
 
 impl Asked<'_> {
     pub fn plan(&self) -> Result<Workload, FlagError> {
+        if self.skips_load_errors && !self.workload.of.loads_given_sql {
+            let reason = "only a folder of SQL can have load errors. Drop --load-errors";
+            return Err(FlagError(reason.to_string()));
+        }
         (self.workload.of.ask)(self)
     }
 

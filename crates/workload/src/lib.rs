@@ -24,9 +24,9 @@ pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};
 pub use rqps_dbms::Dialect;
-pub use sql::{FolderError, RefusedStatement};
+pub use sql::{CheckedFolder, FolderFaults, RefusedStatement, check_files, check_folder};
 pub use task::{
-    Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, WorkloadError,
+    Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, TimeLimit, WorkloadError,
 };
 
 use asked::Comparable;
@@ -77,6 +77,7 @@ static COMPARED: [Comparable; 3] = [
         syntax: "micro:TEST,… or micro:GROUP",
         has_versions: false,
         needs_names: true,
+        loads_given_sql: false,
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
     },
@@ -87,6 +88,7 @@ static COMPARED: [Comparable; 3] = [
         syntax: "ibench or ibench:STEP,… or ibench@PROFILE",
         has_versions: true,
         needs_names: false,
+        loads_given_sql: false,
         ask: insert_benchmark::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -96,6 +98,7 @@ static COMPARED: [Comparable; 3] = [
         syntax: "sql:DIR",
         has_versions: false,
         needs_names: true,
+        loads_given_sql: true,
         ask: sql::asked,
         select: |names| Ok(names.to_vec()),
     },
