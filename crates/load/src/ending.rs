@@ -1,5 +1,5 @@
-//! Ends clients that block after their run was abandoned: first their statements, then, if that does
-//! not help, their connections.
+//! Ends clients that block after their run was abandoned: first their statements, then, if that
+//! does not help, their connections.
 
 use rqps_wire::Interrupter;
 

@@ -90,7 +90,7 @@ pub struct Measurement {
     pub clients: u32,
     /// Wall seconds of its measured windows. Connections are made before them, and checks run after
     /// them. 0 where arms took turns in slices, which have times of their own. Where an execution
-    /// was ended because it took too long, its time, and that of the same execution of the baseline.
+    /// was ended because it took too long, its time, and that of the same one of the baseline.
     pub seconds: f64,
     /// Seconds of maintenance and pause before the window.
     pub pause_seconds: f64,

@@ -97,11 +97,11 @@ pub(crate) fn load(
 }
 
 /// A contender with the rows of its tables.
-type Rows = (String, BTreeMap<String, u64>);
+type RowCounts = (String, BTreeMap<String, u64>);
 
 /// An error if a table that both contenders have has other rows in one of them: then they would not
 /// do the same work.
-fn check_rows((one, its): &Rows, (other, of_other): &Rows) -> Result<(), LabError> {
+fn check_rows((one, its): &RowCounts, (other, of_other): &RowCounts) -> Result<(), LabError> {
     let both = its.iter().filter_map(|(table, rows)| Some((table, *rows, *of_other.get(table)?)));
     match both.into_iter().find(|(_, rows, others)| rows != others) {
         None => Ok(()),
@@ -118,7 +118,7 @@ fn side_by_side(
     directory: &mut RunDirectory,
     setting: &Setting<'_>,
     arms: &[usize],
-    (number, first): (u32, &mut Option<Rows>),
+    (number, first): (u32, &mut Option<RowCounts>),
 ) -> Result<(), LabError> {
     let (home, cancel) = (lab.home, lab.cancel.part());
     let Setting { plan, tasks, ready, .. } = *setting;

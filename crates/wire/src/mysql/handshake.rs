@@ -151,7 +151,7 @@ impl Exchange {
 }
 
 /// A login that the server has accepted.
-pub(super) struct Session {
+pub(super) struct MysqlSession {
     pub(super) socket: Socket,
     /// Those that both ends have.
     pub(super) capabilities: CapabilityFlags,
@@ -160,7 +160,7 @@ pub(super) struct Session {
 }
 
 /// Logs in, encrypted where the address asks for it.
-pub(super) fn log_in(login: &Login) -> Result<Session, Error> {
+pub(super) fn log_in(login: &Login) -> Result<MysqlSession, Error> {
     let Address::Tls { host, tls, .. } = &login.address else { return attempt(login, None) };
     match attempt(login, Some((host, tls))) {
         Err(first @ Error::Tls { .. }) if tls.need != Need::Always => {
@@ -176,7 +176,7 @@ pub(super) fn log_in(login: &Login) -> Result<Session, Error> {
     }
 }
 
-fn attempt(login: &Login, tls: Option<(&String, &Tls)>) -> Result<Session, Error> {
+fn attempt(login: &Login, tls: Option<(&String, &Tls)>) -> Result<MysqlSession, Error> {
     let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
     let (mut sequence, mut payload) = (0, Vec::new());
     whole_payload(&mut socket, &mut sequence, &mut payload)?;
@@ -241,7 +241,7 @@ fn attempt(login: &Login, tls: Option<(&String, &Tls)>) -> Result<Session, Error
     send(&mut socket, &mut sequence, &response)?;
     finish(&mut socket, login, secrets, exchange, sequence)?;
     socket.logged_in();
-    Ok(Session { socket, capabilities, id: handshake.connection_id() })
+    Ok(MysqlSession { socket, capabilities, id: handshake.connection_id() })
 }
 
 /// Whether the length of the salt in a greeting is one that `mysql_common` can handle: it reads 128

@@ -16,7 +16,7 @@ use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
-use handshake::Session;
+use handshake::MysqlSession;
 use load::Loading;
 use packet::{
     length_encoded, next_payload, put_length, receive_packet, send_payload, skip_packets_below,
@@ -86,7 +86,7 @@ enum Head {
 
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let Session { socket, capabilities, id } = handshake::log_in(login)?;
+        let MysqlSession { socket, capabilities, id } = handshake::log_in(login)?;
         let mut connection = Mysql {
             socket,
             login: login.clone(),

@@ -14,7 +14,7 @@ use rqps_plan::Dbms;
 use super::client::{QueryClient, encoded};
 use super::driver::rows_of_tables;
 use super::faults::{FolderError, FolderFaults};
-use super::folder::{Reading, SqlFolder, read};
+use super::folder::{FolderScope, SqlFolder, read};
 use super::load::fill;
 use super::query::SqlQuery;
 use super::sets::draw;
@@ -37,12 +37,12 @@ pub struct CheckedFolder {
 
 /// Everything that is wrong in the files of a folder, for one DBMS.
 pub fn check_files(root: &Path, dbms: Dbms, dialect: Dialect) -> Result<(), FolderFaults> {
-    read(root, (dbms, dialect), Reading::Everything).map(drop)
+    read(root, (dbms, dialect), FolderScope::Everything).map(drop)
 }
 
 /// Loads a folder into a server and executes each query once, whatever was refused before.
 pub fn check_folder(root: &Path, site: Site<'_>) -> Result<CheckedFolder, WorkloadError> {
-    let folder = read(root, (site.dbms, site.dialect), Reading::Everything)?;
+    let folder = read(root, (site.dbms, site.dialect), FolderScope::Everything)?;
     let mut faults = Vec::new();
     let connection = &mut *site.target.connect()?;
     fill(connection, &folder, site.dialect, &mut |refused| {

@@ -16,7 +16,7 @@ use rqps_wire::{Connection, Error, scalar};
 use super::client::{Encoded, QueryClient, encoded};
 use super::faults::{FolderError, FolderFaults};
 use super::files::{check_unchanged, digests};
-use super::folder::{Reading, SqlFolder, read};
+use super::folder::{FolderScope, SqlFolder, read};
 use super::load::{fill, literal};
 use super::placeholders::Bound;
 use super::query::SqlQuery;
@@ -50,7 +50,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     let mut faults = FolderFaults::none();
     for contender in asked.contenders {
         let dbms = contender.dbms;
-        let one = match read(&folder, (dbms, Dialect::from(contender)), Reading::Everything) {
+        let one = match read(&folder, (dbms, Dialect::from(contender)), FolderScope::Everything) {
             Ok(one) => one,
             Err(found) => {
                 faults.add(found);
@@ -152,7 +152,7 @@ pub(crate) fn driver<'a>(
     plan: &'a SqlWorkload,
     site: Site<'a>,
 ) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
-    let folder = read(&plan.folder, (site.dbms, site.dialect), Reading::WithoutData)?;
+    let folder = read(&plan.folder, (site.dbms, site.dialect), FolderScope::WithoutData)?;
     Ok(Box::new(Queries { plan, site, folder, sets: RefCell::default() }))
 }
 
@@ -236,7 +236,7 @@ impl Driver for Queries<'_> {
         if task.fills {
             check_unchanged(&self.plan.folder, &self.plan.files)?;
             let Site { target, dbms, dialect, .. } = self.site;
-            let folder = read(&self.plan.folder, (dbms, dialect), Reading::Everything)?;
+            let folder = read(&self.plan.folder, (dbms, dialect), FolderScope::Everything)?;
             let mut skipped = Vec::new();
             fill(&mut *target.connect()?, &folder, dialect, &mut |refused| match self
                 .plan

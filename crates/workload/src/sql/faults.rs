@@ -85,9 +85,9 @@ impl From<FolderError> for WorkloadError {
 
 /// Collects what is wrong while a folder is read.
 #[derive(Default)]
-pub(super) struct Noted(pub(super) Vec<FolderError>);
+pub(super) struct FaultNotes(pub(super) Vec<FolderError>);
 
-impl Noted {
+impl FaultNotes {
     pub(super) fn or_default<T: Default>(&mut self, read: Result<T, FolderError>) -> T {
         self.each([read]).pop().unwrap_or_default()
     }

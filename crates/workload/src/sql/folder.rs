@@ -10,7 +10,7 @@ use rqps_plan::{Class, Dbms, suggestion};
 use rqps_system::below;
 
 use super::csv::NamedColumns;
-use super::faults::{FolderError, FolderFaults, Noted};
+use super::faults::{FaultNotes, FolderError, FolderFaults};
 use super::options::{Encoding, FolderOptions};
 use super::packed::{GZIP, is_dump_folder, restored, unpacked};
 use super::parameter::{QueryParameter, ValueSource};
@@ -58,7 +58,7 @@ const QUERIES: &str = "queries";
 
 /// How much of a folder is read: clients need no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reading {
+pub(crate) enum FolderScope {
     Everything,
     WithoutData,
 }
@@ -67,7 +67,7 @@ pub(crate) enum Reading {
 pub(crate) fn read(
     root: &Path,
     (dbms, dialect): (Dbms, Dialect),
-    reading: Reading,
+    reading: FolderScope,
 ) -> Result<SqlFolder, FolderFaults> {
     let (encoding, files) = (Encoding::Utf8, None);
     let mut reader = Reader { root: root.to_path_buf(), dbms, dialect, encoding, files };
@@ -100,7 +100,7 @@ fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
         single::read(&text).map_err(|wrong| FolderError::of_text(&file, wrong))?;
     reader.files = Some(files);
     let mut read =
-        reader.read(&options, Reading::Everything).map_err(|FolderFaults(mut all)| {
+        reader.read(&options, FolderScope::Everything).map_err(|FolderFaults(mut all)| {
             all.iter_mut().for_each(|one| one.file.clone_from(&file));
             FolderFaults(all)
         })?;
@@ -129,14 +129,18 @@ struct Reader {
 }
 
 impl Reader {
-    fn read(&self, options: &FolderOptions, reading: Reading) -> Result<SqlFolder, FolderFaults> {
-        let mut noted = Noted::default();
+    fn read(
+        &self,
+        options: &FolderOptions,
+        reading: FolderScope,
+    ) -> Result<SqlFolder, FolderFaults> {
+        let mut noted = FaultNotes::default();
         noted.or_default(self.check_names());
         let schema = noted.or_default(self.script("schema"));
         let indexes = noted.or_default(self.script("indexes"));
         let loads = match reading {
-            Reading::Everything => noted.or_default(self.names("load")),
-            Reading::WithoutData => Vec::new(),
+            FolderScope::Everything => noted.or_default(self.names("load")),
+            FolderScope::WithoutData => Vec::new(),
         };
         let loads = noted.each(loads.into_iter().map(|name| self.load(name)));
         let params = noted.or_default(self.names("params"));
@@ -325,7 +329,7 @@ impl Reader {
         &self,
         options: &FolderOptions,
         columns: &BTreeMap<String, NamedColumns>,
-        noted: &mut Noted,
+        noted: &mut FaultNotes,
     ) -> Result<(Vec<SqlQuery>, Vec<String>), FolderError> {
         let names = self.names(QUERIES)?;
         let mut by_id: BTreeMap<String, Vec<Option<Dbms>>> = BTreeMap::new();

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use crate::TimeLimit;
 use crate::sql::csv::Record;
 use crate::sql::faults::{FolderError, FolderFaults};
-use crate::sql::folder::{LoadedFile, Reading, SqlFolder, read};
+use crate::sql::folder::{FolderScope, LoadedFile, SqlFolder, read};
 use crate::sql::query::{Enclosing, Releases};
 use crate::sql::sets::{ParameterSets, draw};
 
@@ -35,7 +35,7 @@ fn read_for(path: &Path, dbms: &str) -> Result<SqlFolder, FolderFaults> {
         "sqlite" => Dialect::SQLITE,
         _ => Dialect::INNODB,
     };
-    read(path, (dbms.parse().unwrap(), dialect), Reading::Everything)
+    read(path, (dbms.parse().unwrap(), dialect), FolderScope::Everything)
 }
 
 const SHOP: &[(&str, &str)] = &[
