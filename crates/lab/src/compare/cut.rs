@@ -32,6 +32,12 @@ const FEWEST_BY_COUNT: [(Duration, usize); 3] =
 /// expected, there are fewer slices then.
 const LONGER: u32 = 2;
 
+/// The longest operation with which a test takes no longer than this time for each contender.
+pub(crate) fn longest_operation(time: Duration) -> Duration {
+    let [(_, fewest), ..] = FEWEST_BY_COUNT;
+    time / fewest as u32
+}
+
 /// The slices of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cut {

@@ -35,7 +35,7 @@ use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use arm::{Arm, arms};
-pub(crate) use cut::WARM_UP;
+pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
