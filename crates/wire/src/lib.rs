@@ -154,8 +154,10 @@ impl Interrupter {
     /// rows, and goes on until then, so this comes before [`Interrupter::interrupt`].
     pub fn cancel_statement(&self) {
         match self {
-            // The connection is closed soon if this does not help.
-            Interrupter::Server(_, cancel) => drop(cancel()),
+            Interrupter::Server(_, cancel) => {
+                // The connection is closed soon if this does not help.
+                let _ = cancel();
+            }
             Interrupter::Socket(_) => {}
             Interrupter::Sqlite(handle) => handle.interrupt(),
         }

@@ -128,11 +128,13 @@ pub(super) struct Beginning {
 }
 
 impl Beginning {
-    fn first_executions(&self) -> Turns {
+    /// The first one of all, by the baseline, and the others.
+    fn first_executions(&self) -> [Turns; 2] {
         let others = (0..self.contenders).filter(|place| *place != self.base);
         let cycle: Vec<usize> = std::iter::once(self.base).chain(others).collect();
-        let order = cycle.repeat(FIRST_EXECUTIONS as usize);
-        Turns { from: Some(self.operation), ..Turns::all(order) }
+        let (first, rest) = (vec![self.base], cycle.repeat(FIRST_EXECUTIONS as usize));
+        let first = Turns { from: Some(self.operation), ..Turns::all(first) };
+        [first, Turns::all(rest[1..].to_vec())]
     }
 }
 
@@ -157,7 +159,10 @@ pub(super) fn warm_up(
     let (mut cut, mut time, mut before) = (usual, test.time.mul_f64(WARM_UP), Vec::new());
     if test.is_numbered {
         let one = Slicing::by_count(1, 0);
-        before = drive(&first.first_executions(), one, (0.0, WARM / 2.0))?;
+        let [alone, others] = first.first_executions();
+        // Limits of the others depend on what the baseline takes.
+        before = drive(&alone, one, (0.0, 0.0))?;
+        before.extend(drive(&others, one, (0.0, WARM / 2.0))?);
         let slowest = slowest(&before);
         cut = usual.for_operations(slowest);
         if cut.is_by_count() {

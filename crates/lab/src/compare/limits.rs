@@ -15,7 +15,7 @@ use crate::LabError;
 /// A contender may take so many times as long as the slowest execution of the baseline,
 const FACTOR: u32 = 50;
 /// and always this long.
-const LEAST: Duration = Duration::from_secs(10);
+pub(super) const LEAST: Duration = Duration::from_secs(10);
 /// The baseline has nothing to be compared with; what takes longer probably waits for ever.
 const OF_BASE: Duration = Duration::from_secs(600);
 
@@ -29,6 +29,8 @@ pub(super) struct LimitedRelay {
     pub(super) base: usize,
     /// The slowest execution of the baseline that is known.
     pub(super) slowest: Duration,
+    /// See [`LEAST`].
+    pub(super) least: Duration,
 }
 
 impl LimitedRelay {
@@ -54,7 +56,7 @@ impl LimitedRelay {
         let of = |contender: usize| match self.limit? {
             TimeLimit::After(limit) => Some(limit),
             TimeLimit::Auto if contender == self.base => Some(OF_BASE),
-            TimeLimit::Auto => Some((self.slowest * FACTOR).max(LEAST)),
+            TimeLimit::Auto => Some((self.slowest * FACTOR).max(self.least)),
         };
         (0..self.arms).filter_map(of).collect()
     }
@@ -149,7 +151,8 @@ mod tests {
         });
         let relay = Relay::start(vec![work.into()], Box::new(|_| [0; COUNTERS])).unwrap();
         let slowest = Duration::ZERO;
-        let mut relay = LimitedRelay { relay, limit: Some(limit), arms: 2, base: 0, slowest };
+        let (limit, least) = (Some(limit), Duration::from_millis(60));
+        let mut relay = LimitedRelay { relay, limit, arms: 2, base: 0, slowest, least };
         let turns = Turns { from: Some(7), ..Turns::all(vec![0, 1, 1, 0, 0, 1]) };
         let one = Slicing::by_count(1, 0);
         let error = relay.run(&turns, one, &mut |_| {}, &Cancel::default()).unwrap_err();
@@ -177,10 +180,20 @@ mod tests {
     }
 
     #[test]
+    fn what_takes_long_on_the_baseline_too_may_take_longer() {
+        // The contender is the first to execute operation 8.
+        let slow: fn(u64) -> Duration =
+            |number| if number == 8 { Duration::from_millis(200) } else { SHORT };
+        let error = ended(TimeLimit::Auto, [slow, slow]);
+        assert!(matches!(error, LabError::SlowOnAll(took) if took > 60 * SHORT), "{error}");
+    }
+
+    #[test]
     fn limits_grow_with_what_the_baseline_takes() {
         let relay = Relay::start(vec![Vec::new()], Box::new(|_| [0; COUNTERS])).unwrap();
         let limit = Some(TimeLimit::Auto);
-        let mut relay = LimitedRelay { relay, limit, arms: 3, base: 1, slowest: SHORT };
+        let mut relay =
+            LimitedRelay { relay, limit, arms: 3, base: 1, slowest: SHORT, least: LEAST };
         assert_eq!(relay.limits(), [LEAST, OF_BASE, LEAST]);
         let slice = |contender: usize, operations: u64, seconds: u64| Slice {
             contender,

@@ -16,7 +16,7 @@ use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
-use super::limits::LimitedRelay;
+use super::limits::{LEAST, LimitedRelay};
 use super::round::{Draw, Round, Running, driver};
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
@@ -68,6 +68,7 @@ impl<'a> Round<'a> {
         let mut failed = self.absent.clone();
         let mut refused = 0;
         let mut slowest_of_base = Duration::ZERO;
+        let mut late = BTreeSet::new();
         loop {
             let mut pass = self.blank(test, attempt + 1);
             let died = match self.measure(lab, test, loops, &mut pass, slowest_of_base, share) {
@@ -81,6 +82,7 @@ impl<'a> Round<'a> {
                     self.record_overdue(&mut pass, slot, (limit, base));
                     let one = self.running.remove(slot);
                     let ended = (one.arm.name.clone(), error.to_string());
+                    late.insert(one.arm.name.clone());
                     // It skips this test alone.
                     looking_on.push(one);
                     Some(ended)
@@ -99,7 +101,11 @@ impl<'a> Round<'a> {
                 failed.insert(contender.clone(), why.clone());
             }
             for (contender, why) in &failed {
-                pass.arms.entry(contender.clone()).or_default().fail(why.clone());
+                let arm = pass.arms.entry(contender.clone()).or_default();
+                if late.contains(contender) {
+                    arm.status = Status::Overdue;
+                }
+                arm.fail(why.clone());
             }
             if let Some(why) = &pass.discarded {
                 tracing::info!("round {}, {}, attempt {attempt}: {why}", pass.round, pass.test);
@@ -221,6 +227,7 @@ impl<'a> Round<'a> {
             arms: self.running.len(),
             base,
             slowest: slowest_of_base,
+            least: LEAST,
         };
         let seats = self.seats(&relay.relay.threads(), &answering)?;
         let cpus = if clients == 1 { &room.cpus } else { &seats.cpus };

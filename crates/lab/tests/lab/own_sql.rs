@@ -79,6 +79,7 @@ fn a_statement_without_end_is_a_regression_and_the_others_go_on() {
     assert_eq!(ran.outcome, Outcome::Complete, "it is a result, and no failure");
     let late: Vec<_> = (ran.passes.iter())
         .filter(|pass| pass.arms.get("other").is_some_and(|arm| arm.status == Status::Overdue))
+        .filter(|pass| pass.arms["other"].seconds > 0.0)
         .collect();
     assert_eq!(late.len(), 1, "it is not tried again");
     assert_eq!((late[0].round, late[0].test.as_str()), (1, "view"));

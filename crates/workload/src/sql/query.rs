@@ -1,6 +1,8 @@
 //! One statement of a folder, or several that are one operation: the lines before it say how it is
 //! measured.
 
+use std::time::Duration;
+
 use rqps_plan::{Class, Dbms, Span, suggestion};
 
 use crate::expression::Position;
@@ -94,7 +96,10 @@ const KEYS: [(&str, Setter); 7] = [
     ("timeout", |options, entry| {
         options.timeout = match entry.value.as_str() {
             "auto" => TimeLimit::Auto,
-            text => TimeLimit::After(text.parse::<Span>().map_err(|it| it.to_string())?.0),
+            text => match text.parse::<Span>().map_err(|it| it.to_string())?.0 {
+                Duration::ZERO => return Err("nothing ends within no time".to_string()),
+                limit => TimeLimit::After(limit),
+            },
         };
         Ok(())
     }),

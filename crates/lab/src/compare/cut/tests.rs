@@ -193,7 +193,9 @@ fn cycles_fill_the_time_and_have_their_mirror_images() {
 
 #[test]
 fn the_baseline_is_first_and_each_executes_five_times() {
-    let turns = Beginning { contenders: 3, base: 1, operation: 7 }.first_executions();
-    assert_eq!(turns.order, [1, 0, 2].repeat(5));
-    assert_eq!(turns.from, Some(7));
+    let beginning = Beginning { contenders: 3, base: 1, operation: 7 };
+    let [alone, others] = beginning.first_executions();
+    assert_eq!((&alone.order[..], alone.from), (&[1][..], Some(7)));
+    assert_eq!([alone.order, others.order].concat(), [1, 0, 2].repeat(5));
+    assert_eq!(others.from, None, "they go on where they were sent to");
 }

@@ -143,6 +143,10 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
         "queries/q.sql:1: weight = -1: it must be a number that is not negative",
     ),
     (
+        &[("queries/q.sql", "-- rqps: timeout = 0\nselect 1")],
+        "queries/q.sql:1: timeout = 0: nothing ends within no time",
+    ),
+    (
         &[("queries/q.sql", "-- rqps: weight\nselect 1")],
         "queries/q.sql:1: 'weight' is not 'key = value'",
     ),
