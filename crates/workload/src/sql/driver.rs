@@ -238,12 +238,12 @@ impl Driver for Queries<'_> {
             let Site { target, dbms, dialect, .. } = self.site;
             let folder = read(&self.plan.folder, (dbms, dialect), FolderScope::Everything)?;
             let mut skipped = Vec::new();
-            fill(&mut *target.connect()?, &folder, dialect, &mut |refused| match self
-                .plan
-                .skips_load_errors
-            {
-                true => Ok(skipped.push(refused.to_string())),
-                false => Err(refused),
+            fill(&mut *target.connect()?, &folder, dialect, &mut |refused| {
+                if !self.plan.skips_load_errors {
+                    return Err(refused);
+                }
+                skipped.push(refused.to_string());
+                Ok(())
             })?;
             return Ok(load_errors(&skipped));
         }
