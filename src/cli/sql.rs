@@ -65,7 +65,7 @@ fn files(folder: &Path) -> anyhow::Result<Exit> {
 }
 
 fn print_faults(whose: &str, faults: &FolderFaults) -> anyhow::Result<()> {
-    Ok(output::print(&format!("{whose}: {faults}\n"))?)
+    output::print(&format!("{whose}: {faults}\n"))
 }
 
 /// Loads the folder into each contender, and compares what they have then.
@@ -83,7 +83,7 @@ fn servers(folder: &Path, contenders: &[Contender], seed: u64) -> anyhow::Result
         let checked = on_server(folder, contender, seed, (&home, &cancel))?;
         let rows: u64 = checked.rows.values().sum();
         output::print(&format!(
-            "{name}: {} tables with {rows} rows, {} queries executed\n",
+            "{name}: tables: {}, rows: {rows}, queries executed: {}\n",
             checked.rows.len(),
             checked.queries
         ))?;
