@@ -142,6 +142,6 @@ pub(crate) fn plan(rows: u64) -> Microbenchmark {
 pub(crate) fn failed(failure: Failure) -> anyhow::Error {
     match failure {
         Failure::Worker { error, .. } => error.into(),
-        Failure::Cancelled => anyhow::anyhow!("cancelled"),
+        Failure::Overdue(_) | Failure::Cancelled => anyhow::anyhow!("cancelled"),
     }
 }

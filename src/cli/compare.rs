@@ -143,6 +143,11 @@ pub(crate) struct Arguments {
     /// The check reads whole tables, which takes long if they are larger than memory.
     #[arg(long, help_heading = MEASURE)]
     no_check: bool,
+    /// Stop at a statement that a contender refuses to load, or skip it (sql)
+    ///
+    /// The report has the number of skipped statements, and names the first of them.
+    #[arg(long, value_name = "stop|skip", help_heading = MEASURE, default_value = "stop")]
+    load_errors: OnLoadError,
     /// Take the baseline from an earlier comparison; do not measure it
     ///
     /// That run must have been made by --method runs, on this machine, with the same plan, build
@@ -235,6 +240,24 @@ impl FromStr for ToFail {
             "regression" => Ok(ToFail(FailOn::Regression)),
             "code-path" => Ok(ToFail(FailOn::CodePath)),
             _ => Err(format!("'{text}' is not a kind of change. Write regression or code-path")),
+        }
+    }
+}
+
+/// What a statement that cannot be loaded means.
+#[derive(Clone, Copy, Debug)]
+struct OnLoadError {
+    skips: bool,
+}
+
+impl FromStr for OnLoadError {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "stop" => Ok(OnLoadError { skips: false }),
+            "skip" => Ok(OnLoadError { skips: true }),
+            _ => Err(format!("'{text}' is not a way to go on. Write stop or skip")),
         }
     }
 }
@@ -379,6 +402,7 @@ impl Arguments {
             secs: self.secs,
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
+            skips_load_errors: self.load_errors.skips,
         };
         Ok(asked.plan()?)
     }

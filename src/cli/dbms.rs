@@ -351,9 +351,7 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
-    let temporary = home.data().map_err(rqps_dbms::DbmsError::from)?;
-    let temporary = temporary.join(format!("{SHELL}{}", std::process::id()));
-    let place = Place { log: log_beside(&temporary), data: temporary, ..Place::default() };
+    let place = temporary(home)?;
     let mut server = ready.start(home, &place, cancel)?;
     fetching.finish();
     let result = converse(server.target(), cancel);
@@ -362,6 +360,13 @@ fn shell(home: &Home, cancel: &Cancel, contender: &Contender) -> anyhow::Result<
     let _ = fs::remove_file(&place.log);
     result?;
     Ok(Exit::Done)
+}
+
+/// The place of a server that ends with this process.
+pub(super) fn temporary(home: &Home) -> anyhow::Result<Place> {
+    let data = home.data().map_err(rqps_dbms::DbmsError::from)?;
+    let data = data.join(format!("{SHELL}{}", std::process::id()));
+    Ok(Place { log: log_beside(&data), data, ..Place::default() })
 }
 
 /// Reads statements, one a line, and prints what they return.

@@ -28,6 +28,7 @@ mod selftest;
 mod session;
 mod single;
 mod slips;
+mod sql;
 #[cfg(test)]
 mod suggestions;
 mod units;
@@ -89,6 +90,9 @@ enum Verb {
     Plan(plan::Arguments),
     /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
+    /// Check folders of your own SQL.
+    #[command(subcommand)]
+    Sql(sql::Verb),
     /// Fetch, build, start and inspect DBMSs.
     #[command(subcommand)]
     Dbms(dbms::Verb),
@@ -116,6 +120,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Sql(verb) => sql::run(&verb),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Selftest(arguments) => selftest::run(&arguments),

@@ -89,8 +89,12 @@ impl Forecast {
             true => String::new(),
             false => format!(", after fetching {}", self.fetched.join(", ")),
         };
+        let longest = self.each.iter().filter_map(|estimate| estimate.longest_operation).min();
+        let longer = longest.map_or(String::new(), |longest| {
+            format!(" (longer if a query takes over {} ms)", longest.as_millis())
+        });
         format!(
-            "estimate: about {} and at most {} of disk{fetched}",
+            "estimate: about {}{longer} and at most {} of disk{fetched}",
             Roughly(self.time.total()),
             Bytes(self.data + self.builds)
         )

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use crate::common::{Rqps, Running, processes};
 use rustix::process::Signal;
@@ -109,4 +110,84 @@ fn an_edited_folder_is_not_resumed() {
     let words = ["compare", "--resume", "--out", &out];
     let ended = Running::start(rqps.command(words)).finish().expect_code(2);
     assert!(ended.stderr.contains("queries/note.sql: it has changed"), "{}", ended.stderr);
+}
+
+/// The test of a contender in the result.
+fn test_of<'r>(result: &'r Value, name: &str) -> &'r Value {
+    let tests = result["comparison"]["contenders"][0]["tests"].as_array().unwrap();
+    tests.iter().find(|test| test["name"] == name).unwrap()
+}
+
+/// A setting without any effect is what the queries below take for another build.
+const SLOWER: &str = "postgres@17.6 slower=postgres@17.6?geqo_seed=0.5";
+
+#[test]
+fn a_statement_that_waits_for_ever_is_a_regression_and_others_are_measured() {
+    let cases = [
+        (
+            SLOWER,
+            "select pg_sleep(case current_setting('geqo_seed') when '0.5' then 1000 else 0 end)",
+        ),
+        (
+            "mysql@8.0.33 slower=mysql@8.0.33?join_buffer_size=1M",
+            "select sleep(if(@@join_buffer_size = 1048576, 1000, 0)) from orders where id = 1",
+        ),
+    ];
+    for (contenders, sql) in cases {
+        let rqps = Rqps::with_own_locks();
+        write_folder(&rqps.path("shop"));
+        fs::write(rqps.path("shop/queries/waits.sql"), format!("-- rqps: timeout = 1\n{sql}"))
+            .unwrap();
+        let ended =
+            compare(&rqps, &format!("{contenders} --rounds 3 --secs 0.2 --instructions=none"))
+                .finish();
+        assert_eq!(ended.status.code(), Some(1), "{}\n{}", ended.stdout, ended.stderr);
+        let label = "regression (more than ";
+        assert!(ended.stdout.contains(label), "{}", ended.stdout);
+        let result = result(&rqps);
+        let verdict = test_of(&result, "waits")["verdict"].as_str().unwrap();
+        assert!(verdict.starts_with(label), "{verdict}");
+        for name in ["by_customer", "note"] {
+            let test = test_of(&result, name);
+            assert!(test["ratio"]["value"].as_f64().is_some_and(|ratio| ratio > 0.0), "{test}");
+        }
+        rqps.assert_nothing_is_left();
+    }
+}
+
+/// The folder with this query alone.
+fn write_query(folder: &Path, text: &str) {
+    write_folder(folder);
+    fs::remove_dir_all(folder.join("queries")).unwrap();
+    fs::create_dir(folder.join("queries")).unwrap();
+    fs::write(folder.join("queries/only.sql"), text).unwrap();
+}
+
+#[test]
+fn a_long_statement_ends_when_the_user_stops() {
+    let rqps = Rqps::with_own_locks();
+    write_query(&rqps.path("shop"), "select pg_sleep(1000)");
+    let running = compare(&rqps, &format!("{SLOWER} --rounds 3 --secs 0.2"));
+    running.wait_for("round 1");
+    // The load, the start of the servers, and some of the statement.
+    std::thread::sleep(Duration::from_secs(15));
+    let asked = Instant::now();
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().expect_code(130);
+    assert!(asked.elapsed() < Duration::from_secs(20), "{:?}", asked.elapsed());
+}
+
+#[test]
+fn two_percent_of_a_long_statement_are_found() {
+    let rqps = Rqps::with_own_locks();
+    // From some milliseconds to a tenth of a second, without a file or a sort.
+    let long = "-- rqps: param n int = random(20000, 600000)\n\
+                select count(*) from (select generate_series(1, :n / 100 * \
+                case current_setting('geqo_seed') when '0.5' then 102 else 100 end)) as s";
+    write_query(&rqps.path("shop"), long);
+    let ended =
+        compare(&rqps, &format!("{SLOWER} --rounds 8 --secs 1 --instructions=none")).finish();
+    let result = result(&rqps);
+    let ratio = test_of(&result, "only")["ratio"]["value"].as_f64().unwrap();
+    assert!((ratio - 1.0 / 1.02).abs() < 0.015, "{ratio}\n{}", ended.stdout);
 }

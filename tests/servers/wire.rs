@@ -205,6 +205,44 @@ fn a_victim_of_other_transactions_is_told_to_try_again() {
 }
 
 #[test]
+fn a_statement_can_be_cancelled_without_its_connection() {
+    let fixture = Fixture::start();
+    let mut sleeper = fixture.connect();
+    let interrupter = sleeper.hand_over().unwrap();
+    let (done, ended) = channel();
+    std::thread::spawn(move || {
+        let slept = sleeper.run("select pg_sleep(600)");
+        let after = sleeper.run("select 1");
+        done.send((slept, after)).unwrap();
+    });
+    let asleep = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+    let sleeping = |many: &str| scalar(&mut *fixture.connect(), asleep).unwrap().unwrap() == many;
+    await_that("the server sleeps", || sleeping("1"));
+    interrupter.cancel_statement();
+    let (slept, after) = ended.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
+    let error = slept.unwrap_err();
+    assert!(error.to_string().contains("57014"), "{error}");
+    assert_eq!(after.unwrap(), 1);
+    assert!(sleeping("0"), "the server has ended it");
+}
+
+#[test]
+fn control_work_that_is_given_up_does_not_go_on_in_the_server() {
+    let fixture = Fixture::start();
+    let Target::Postgres(login) = fixture.server.target().clone() else { panic!("a Postgres") };
+    let login = rqps_wire::Login { cancel: Cancel::default(), ..login };
+    let cancel = login.cancel.clone();
+    let mut sleeper = Target::Postgres(login).connect().unwrap();
+    let slept = std::thread::spawn(move || sleeper.run("select pg_sleep(600)"));
+    let asleep = "select count(*) from pg_stat_activity where wait_event = 'PgSleep'";
+    let sleeping = |many: &str| scalar(&mut *fixture.connect(), asleep).unwrap().unwrap() == many;
+    await_that("the server sleeps", || sleeping("1"));
+    cancel.request();
+    assert!(matches!(slept.join().unwrap(), Err(Error::Interrupted(_))));
+    await_that("the server has ended it", || sleeping("0"));
+}
+
+#[test]
 fn a_blocked_call_can_be_interrupted_and_a_dead_server_is_noticed() {
     let fixture = Fixture::start();
     let mut control = fixture.connect();

@@ -182,3 +182,26 @@ fn a_call_that_blocks_can_be_ended() {
     assert!(matches!(sleeping.join().unwrap(), Err(Error::Closed)));
     assert_eq!(other.run("select 1").unwrap(), 1, "others go on");
 }
+
+#[test]
+fn a_statement_can_be_cancelled_without_its_connection() {
+    for build in ["mysql@8.0.33", "mariadb@11.4.5"] {
+        let fixture = Fixture::start(build);
+        let mut connection = fixture.connect();
+        connection.run("create table t (n int)").unwrap();
+        connection.run("insert into t values (1), (2)").unwrap();
+        let interrupter = connection.hand_over().unwrap();
+        let sleeping = std::thread::spawn(move || {
+            let slept = connection.run("select n from t where sleep(60) = n");
+            (slept, connection.run("select 1"))
+        });
+        let sql = "select count(*) from information_schema.processlist where info like 'select n%'";
+        let count = || scalar(&mut *fixture.connect(), sql).unwrap();
+        crate::common::await_that("the sleep has begun", || count() != Some("0".to_string()));
+        interrupter.cancel_statement();
+        let (slept, after) = sleeping.join().unwrap();
+        assert!(slept.unwrap_err().to_string().contains("1317"), "{build}");
+        assert_eq!(after.unwrap(), 1, "{build}");
+        assert_eq!(count(), Some("0".to_string()), "{build}");
+    }
+}

@@ -59,6 +59,8 @@ pub struct Sql {
     pub plan_node: fn(Row) -> Option<String>,
     /// The query plan of a statement as a tree; none where its form is not known.
     pub query_plan: fn(&mut dyn Connection, &str) -> Result<Option<QueryPlan>, Error>,
+    /// The operators of such a tree whose inputs several processes work on.
+    pub parallel: &'static [&'static str],
     pub transactions: Transactions,
     /// Rows are stored in key order, so that several connections can fill one table.
     pub is_clustered: bool,

@@ -1,7 +1,9 @@
 //! Why a run, or a contender's part of it, ends early.
 
+use std::time::Duration;
+
 use rqps_dbms::DbmsError;
-use rqps_load::{Cancelled, Failure};
+use rqps_load::{Cancelled, Failure, Overdue};
 use rqps_plan::CacheError;
 use rqps_store::StoreError;
 use rqps_workload::{CheckError, WorkloadError};
@@ -54,6 +56,26 @@ pub enum LabError {
     /// An arm failed while it took turns with the others.
     #[error("{error}")]
     Driven { slot: usize, error: Box<LabError> },
+    #[error(
+        "after the load, table '{}' has {} rows in {}, but {} in {}. Correct the folder, or leave one \
+         of them out",
+        table, rows.0, contenders.0, rows.1, contenders.1
+    )]
+    OtherRows { table: String, contenders: (String, String), rows: (u64, u64) },
+    /// An execution of an arm took too long and was ended; with the time of the same execution of
+    /// the baseline.
+    #[error(
+        "an execution was ended after {:.1} s{}",
+        limit.as_secs_f64(),
+        base.map_or(String::new(), |base| format!(
+            ", of which the baseline takes {:.3} s", base.as_secs_f64()
+        ))
+    )]
+    Overdue { slot: usize, limit: Duration, base: Option<Duration> },
+    /// The same on the baseline takes so long that contenders may take longer: the measurement is
+    /// made again with that limit.
+    #[error("an execution takes {:.1} s on the baseline, too", .0.as_secs_f64())]
+    SlowOnAll(Duration),
     #[error(
         "the servers of {base} and {contender} need about {needed} MB together, but {most} MB of memory \
          are available. Use smaller caches or tables, or run one server at a time (--method runs)"
@@ -150,6 +172,9 @@ impl From<Failure> for LabError {
         match failure {
             Failure::Cancelled => LabError::Interrupted,
             Failure::Worker { error, .. } => LabError::Wire(error),
+            Failure::Overdue(Overdue { contender, limit, .. }) => {
+                LabError::Overdue { slot: contender, limit, base: None }
+            }
         }
     }
 }

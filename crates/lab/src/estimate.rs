@@ -139,6 +139,8 @@ pub struct Estimate {
     pub time: Time,
     /// Peak bytes of data directories with their logs.
     pub disk: u64,
+    /// It takes longer if an operation does; none if that does not matter.
+    pub longest_operation: Option<Duration>,
     pub(crate) pieces: Vec<Piece>,
 }
 
@@ -169,6 +171,7 @@ pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabErro
         steps: tasks.into_iter().map(|task| task.name).collect(),
         time: pieces.iter().collect(),
         disk: disks.max().unwrap_or(0),
+        longest_operation: None,
         pieces,
     })
 }

@@ -120,6 +120,11 @@ pub enum Event {
         /// By name, if known.
         paces: Vec<(String, Pace)>,
     },
+    /// Operations of a test are long: it takes these seconds in a round.
+    Lasts {
+        test: String,
+        seconds: f64,
+    },
     /// A guard discarded the measurement of a test.
     Refused {
         test: String,

@@ -476,6 +476,12 @@ impl Remaining {
                 let of = |contender: &str| work.window(contender, test);
                 contender.as_deref().and_then(of).or_else(|| of(""))
             }
+            Event::Lasts { test, seconds } => {
+                if let Some(piece) = work.window("", test) {
+                    work.pieces[piece].planned = *seconds;
+                }
+                None
+            }
             Event::RoundDone { round, interim, .. } => {
                 self.close(now);
                 self.workloads[self.workload].foresee(*round, interim);

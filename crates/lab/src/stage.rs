@@ -68,7 +68,7 @@ pub(crate) fn measurement(task: &Task) -> Measurement {
 
 /// Statements as they are stored.
 pub(crate) fn kept(found: Vec<Explained>) -> Vec<StatementRecord> {
-    let kept = |Explained { text, times, plan, tree, planning }| {
+    let kept = |Explained { text, times, plan, tree, planning, .. }| {
         let planning = planning.map(|before| Planning { before, after: None });
         StatementRecord { text, times, plan, tree, planning }
     };

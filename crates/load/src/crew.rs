@@ -8,18 +8,17 @@ use std::time::Duration;
 use rqps_wire::{Cancel, Error, Interrupter};
 
 use crate::clock::now;
+use crate::ending::Ending;
 use crate::halt::Halt;
 use crate::live::Live;
 use crate::recorder::Tally;
+use crate::relay::Overdue;
 use crate::schedule::Schedule;
 use crate::worker::{Until, Work, Worker};
 
 const SECOND: u64 = 1_000_000_000;
 /// How often cancellation is checked.
 const LOOK: u64 = 50_000_000;
-/// How long a worker may take for its current operation after the run was abandoned, before its
-/// connection is closed.
-const GRACE: u64 = 2 * SECOND;
 
 /// The order of a worker for a run.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +32,8 @@ pub struct Order {
 pub enum Failure {
     /// An error of a worker; the index is its place in the crew.
     Worker { index: usize, error: Error },
+    /// An operation took longer than it may, and was ended.
+    Overdue(Overdue),
     /// The caller cancelled it.
     Cancelled,
 }
@@ -152,7 +153,8 @@ impl Crew {
         let mut running = orders.len();
         let mut elapsed = 0;
         let mut failure: Option<Failure> = None;
-        let mut cut_at = None;
+        let mut ending = Ending::default();
+        let mut is_busy = vec![true; orders.len()];
         let mut next_second = epoch + SECOND;
         while running > 0 {
             let time = now();
@@ -165,11 +167,8 @@ impl Crew {
                 self.halt.abandon();
             }
             if failure.is_some() {
-                let cut = *cut_at.get_or_insert(time + GRACE);
-                if time >= cut {
-                    self.members.iter().for_each(|member| member.interrupter.interrupt());
-                    cut_at = Some(time + GRACE);
-                }
+                let busy = self.members.iter().zip(&is_busy).filter(|(_, is_busy)| **is_busy);
+                ending.look(busy.map(|(member, _)| &member.interrupter));
             }
             let wake = next_second.min(now() + LOOK);
             let patience = Duration::from_nanos(wake.saturating_sub(now()));
@@ -179,6 +178,7 @@ impl Crew {
                 Err(RecvTimeoutError::Disconnected) => break,
             };
             running -= 1;
+            is_busy[index] = false;
             match report {
                 Report::Ended(Ok(ended)) if leads(index) => {
                     elapsed = elapsed.max(ended - epoch);

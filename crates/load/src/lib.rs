@@ -8,6 +8,7 @@
 mod clock;
 mod crew;
 mod effect;
+mod ending;
 mod halt;
 mod live;
 mod pair;
@@ -23,7 +24,9 @@ pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
-pub use relay::{COUNTERS, Counters, Driving, Meter, Relay, Slice, Slicing, Turns};
+pub use relay::{
+    COUNTERS, Counters, Driving, Meter, Overdue, Portion, Relay, Slice, Slicing, Turns,
+};
 pub use rqps_wire::{Cancel, Cancelled};
 pub use schedule::Schedule;
 pub use worker::{Until, Work};

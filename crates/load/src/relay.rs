@@ -2,7 +2,7 @@
 //! changes of the machine affect all of them alike (docs/slices.md).
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
@@ -13,14 +13,15 @@ use rqps_wire::{Cancel, Class, Error, Interrupter};
 use crate::clock::{now, thread_cpu};
 use crate::crew::Failure;
 use crate::effect::Statements;
+use crate::ending::Ending;
 use crate::halt::Halt;
 use crate::live::{ThreadCost, thread_cost};
 use crate::worker::Work;
 
 /// How often cancellation is checked.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long a client may take for its current operation after the run was abandoned.
-const GRACE: Duration = Duration::from_secs(2);
+/// What [`Current::since`] is while no operation runs.
+const IDLE: u64 = 0;
 
 /// Counters of a contender's server, in the units of their reader.
 pub type Counters = [u64; COUNTERS];
@@ -32,10 +33,34 @@ pub type Meter = Box<dyn FnMut(usize) -> Counters + Send>;
 /// The lengths of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slicing {
-    /// The measured part of a slice. It ends with the first operation that ends later.
-    pub slice: Duration,
+    /// The measured part of a slice.
+    pub slice: Portion,
     /// The unmeasured warm-up before it: caches fill with this contender's data.
-    pub warm_up: Duration,
+    pub warm_up: Portion,
+}
+
+/// What a client does in a part of a slice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Portion {
+    /// Operations until the first one that ends after this time.
+    Time(Duration),
+    Operations(u64),
+}
+
+impl Slicing {
+    pub const fn by_time(slice: Duration, warm_up: Duration) -> Slicing {
+        Slicing { slice: Portion::Time(slice), warm_up: Portion::Time(warm_up) }
+    }
+
+    pub const fn by_count(slice: u64, warm_up: u64) -> Slicing {
+        Slicing { slice: Portion::Operations(slice), warm_up: Portion::Operations(warm_up) }
+    }
+}
+
+impl Portion {
+    fn is_nothing(self) -> bool {
+        matches!(self, Portion::Time(Duration::ZERO) | Portion::Operations(0))
+    }
 }
 
 /// The order of contenders, slice by slice.
@@ -49,15 +74,19 @@ pub struct Turns {
     pub fewest: usize,
     /// and only after a multiple of this number, so that each contender was early as often as late.
     pub block: usize,
+    /// The operation that the work of every contender begins with ([`Work::seek`]); if there is
+    /// none, each goes on after its last one.
+    pub from: Option<u64>,
 }
 
 impl Turns {
     /// The complete order, without a time limit.
     pub fn all(order: Vec<usize>) -> Turns {
-        Turns { fewest: order.len(), order, enough: Duration::MAX, block: 1 }
+        Turns { fewest: order.len(), order, enough: Duration::MAX, block: 1, from: None }
     }
 
-    fn may_end(&self, ended: usize, after: Duration) -> bool {
+    /// Whether the rest is skipped when so many slices have ended after this time.
+    pub fn may_end(&self, ended: usize, after: Duration) -> bool {
         after >= self.enough && ended >= self.fewest && ended.is_multiple_of(self.block)
     }
 }
@@ -99,6 +128,27 @@ pub struct Relay {
     /// By contender.
     live: Arc<[Driving]>,
     failed: Arc<AtomicBool>,
+    /// How long an operation may take, by contender; empty if there is no limit.
+    limits: Vec<Duration>,
+}
+
+/// An operation that took longer than it may.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Overdue {
+    /// Whose, by its place in the work.
+    pub contender: usize,
+    /// The number of the operation.
+    pub operation: u64,
+    pub limit: Duration,
+}
+
+/// The current operation of a client, readable from any thread.
+#[derive(Debug, Default)]
+struct Current {
+    contender: AtomicUsize,
+    number: AtomicU64,
+    /// When it began.
+    since: AtomicU64,
 }
 
 /// The sum over all clients for a contender since the relay was started, readable from any thread.
@@ -131,6 +181,7 @@ type Driven = Result<Vec<Slice>, (usize, Error)>;
 struct Client {
     orders: Sender<(Arc<Turns>, Slicing)>,
     interrupters: Vec<Interrupter>,
+    current: Arc<Current>,
     thread: JoinHandle<()>,
     id: u32,
 }
@@ -139,6 +190,9 @@ struct Client {
 struct DrivenThread {
     /// By contender.
     work: Vec<Box<dyn Work>>,
+    /// By contender, the number of the next operation.
+    next: Vec<u64>,
+    current: Arc<Current>,
     meter: Option<Meter>,
     halt: Arc<Halt>,
     done: Option<Arc<AtomicU64>>,
@@ -165,8 +219,11 @@ impl Relay {
         for (index, work) in work.into_iter().enumerate() {
             let interrupters = work.iter().map(|work| work.interrupter());
             let interrupters = interrupters.collect::<Result<_, _>>()?;
+            let current = Arc::new(Current::default());
             let mut driver = DrivenThread {
+                next: vec![0; work.len()],
                 work,
+                current: current.clone(),
                 meter: meter.take(),
                 halt: halt.clone(),
                 done: (index == 0).then(|| done.clone()),
@@ -189,9 +246,9 @@ impl Relay {
                 }
             })?;
             let id = id.recv().map_err(|_| Error::Protocol("a client's thread died".into()))?;
-            clients.push(Client { orders, interrupters, thread, id });
+            clients.push(Client { orders, interrupters, current, thread, id });
         }
-        Ok(Relay { clients, reports, halt, done, live, failed })
+        Ok(Relay { clients, reports, halt, done, live, failed, limits: Vec::new() })
     }
 
     /// The live totals of each contender, by its place in the work.
@@ -202,6 +259,11 @@ impl Relay {
     /// The kernel's ids of the clients' threads, to place them on CPUs.
     pub fn threads(&self) -> Vec<u32> {
         self.clients.iter().map(|client| client.id).collect()
+    }
+
+    /// From now on an operation of a contender may take so long, and is ended then.
+    pub fn limit(&mut self, limits: Vec<Duration>) {
+        self.limits = limits;
     }
 
     /// Drives the contenders in turn and returns each client's slices. Several times a second,
@@ -222,19 +284,22 @@ impl Relay {
         }
         let mut slices = vec![Vec::new(); self.clients.len()];
         let mut failure = None;
-        let mut abandoned_at = None;
+        let mut ending = Ending::default();
         let mut running = self.clients.len();
         while running > 0 {
             if failure.is_none() && cancel.is_requested() {
                 failure = Some(Failure::Cancelled);
             }
+            if failure.is_none()
+                && let Some(overdue) = self.overdue()
+            {
+                failure = Some(Failure::Overdue(overdue));
+                ending = Ending::at_once();
+            }
             if failure.is_some() {
                 self.halt.abandon();
-                let since = *abandoned_at.get_or_insert_with(now);
-                if now() - since > GRACE.as_nanos() as u64 {
-                    self.cut();
-                    abandoned_at = Some(now());
-                }
+                let busy = self.clients.iter().filter(|client| client.current.is_busy());
+                ending.look(busy.map(|client| &client.interrupters[client.current.contender()]));
             }
             match self.reports.recv_timeout(LOOK) {
                 Ok((client, Ok(report))) => {
@@ -259,9 +324,17 @@ impl Relay {
         }
     }
 
-    fn cut(&self) {
-        let all = self.clients.iter().flat_map(|client| &client.interrupters);
-        all.for_each(Interrupter::interrupt);
+    /// An operation that takes longer than it may.
+    fn overdue(&self) -> Option<Overdue> {
+        let time = now();
+        self.clients.iter().find_map(|client| {
+            let contender = client.current.contender();
+            let limit = *self.limits.get(contender)?;
+            let since = client.current.since.load(Ordering::Relaxed);
+            let is_overdue = since != IDLE && time.saturating_sub(since) > limit.as_nanos() as u64;
+            let operation = client.current.number.load(Ordering::Relaxed);
+            is_overdue.then_some(Overdue { contender, operation, limit })
+        })
     }
 
     /// Ends the threads and closes their connections.
@@ -270,6 +343,16 @@ impl Relay {
             drop(client.orders);
             client.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         }
+    }
+}
+
+impl Current {
+    fn contender(&self) -> usize {
+        self.contender.load(Ordering::Relaxed)
+    }
+
+    fn is_busy(&self) -> bool {
+        self.since.load(Ordering::Relaxed) != IDLE
     }
 }
 
@@ -289,13 +372,19 @@ impl DrivenThread {
     fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
         let mut slices = Vec::with_capacity(turns.order.len());
         let mut error = None;
+        if let Some(operation) = turns.from {
+            self.work.iter_mut().for_each(|work| work.seek(operation));
+            self.next.fill(operation);
+        }
         let began = Instant::now();
         for (ended, &contender) in turns.order.iter().enumerate() {
             if self.is_over(|| turns.may_end(ended, began.elapsed())) {
                 break;
             }
             // A client that unwinds would leave the others waiting at the edge.
+            self.current.contender.store(contender, Ordering::Relaxed);
             let slice = catch_unwind(AssertUnwindSafe(|| self.slice(contender, slicing)));
+            self.current.since.store(IDLE, Ordering::Relaxed);
             match slice.unwrap_or_else(|_| Err(panicked())) {
                 Ok(slice) => {
                     self.live[contender].add(&slice);
@@ -327,7 +416,7 @@ impl DrivenThread {
     fn slice(&mut self, contender: usize, slicing: Slicing) -> Result<Slice, Error> {
         let mut slice = Slice { contender, ..Slice::default() };
         let met = thread_cpu();
-        if !slicing.warm_up.is_zero() {
+        if !slicing.warm_up.is_nothing() {
             let mut warm_up = Slice::default();
             self.operate(contender, slicing.warm_up, &mut warm_up)?;
             slice.warm_up_operations = warm_up.operations;
@@ -349,17 +438,23 @@ impl DrivenThread {
         Ok(slice)
     }
 
-    /// Runs operations until the first one that ends after this time.
     fn operate(
         &mut self,
         contender: usize,
-        time: Duration,
+        portion: Portion,
         slice: &mut Slice,
     ) -> Result<(), Error> {
         let work = &mut self.work[contender];
         slice.began = now();
-        let deadline = slice.began + time.as_nanos() as u64;
+        let (deadline, most) = match portion {
+            Portion::Time(time) => (slice.began + time.as_nanos() as u64, u64::MAX),
+            Portion::Operations(most) => (u64::MAX, most),
+        };
+        let mut ended = slice.began;
         loop {
+            self.current.number.store(self.next[contender], Ordering::Relaxed);
+            self.current.since.store(ended, Ordering::Relaxed);
+            self.next[contender] += 1;
             work.make(&self.halt)?;
             let effect = loop {
                 match work.execute() {
@@ -373,8 +468,8 @@ impl DrivenThread {
             slice.operations += 1;
             slice.rows += effect.rows;
             slice.statements += effect.statements;
-            let ended = now();
-            if ended >= deadline || self.halt.is_abandoned() {
+            ended = now();
+            if ended >= deadline || slice.operations >= most || self.halt.is_abandoned() {
                 slice.nanos = ended - slice.began;
                 return Ok(());
             }

@@ -26,6 +26,10 @@ pub trait Work: Send {
     /// after an error of [`Class::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
+    /// Makes the operation with this number the next one, where the number alone decides what an
+    /// operation does: contenders that go to the same number do the same from there on.
+    fn seek(&mut self, _operation: u64) {}
+
     /// Ends an execution that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
 }

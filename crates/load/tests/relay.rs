@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slicing, Turns, Work};
+use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slice, Slicing, Turns, Work};
 use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 /// Notes the order in which contenders are driven.
@@ -63,8 +63,7 @@ fn relay(clients: usize, contenders: usize, fails_after: u64) -> (Relay, Log) {
     (Relay::start((0..clients).map(of_client).collect(), meter).unwrap(), log)
 }
 
-const SLICING: Slicing =
-    Slicing { slice: Duration::from_millis(3), warm_up: Duration::from_millis(1) };
+const SLICING: Slicing = Slicing::by_time(Duration::from_millis(3), Duration::from_millis(1));
 
 #[test]
 fn slices_come_in_the_order_asked_for() {
@@ -123,13 +122,57 @@ fn the_same_threads_go_on_with_another_order() {
     relay.finish();
 }
 
+/// An operation returns its number as its rows.
+struct Numbered(u64);
+
+impl Work for Numbered {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        self.0 += 1;
+        Ok(Effect::read(self.0))
+    }
+
+    fn seek(&mut self, operation: u64) {
+        self.0 = operation;
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(UnixStream::pair()?.0.into()))
+    }
+}
+
+#[test]
+fn slices_by_count_have_the_same_operations_of_every_contender() {
+    let of_client = |client: u64| {
+        let at_its_own = |begin: u64| Box::new(Numbered(begin + client)) as Box<dyn Work>;
+        vec![at_its_own(3), at_its_own(500)]
+    };
+    let meter: Meter = Box::new(|_| Counters::default());
+    let mut relay = Relay::start((0..2).map(of_client).collect(), meter).unwrap();
+    let mut run = |from| {
+        let turns = Turns { from, ..Turns::all(vec![0, 1, 1, 0]) };
+        relay.run(&turns, Slicing::by_count(2, 1), &mut |_| {}, &Cancel::default()).unwrap()
+    };
+    let rows = |slice: &Slice| (slice.operations, slice.warm_up_operations, slice.rows);
+    for client in run(Some(10)) {
+        // Number 11 is the warm-up; then 12 and 13, and later 15 and 16.
+        let expected = [(2, 1, 25), (2, 1, 25), (2, 1, 31), (2, 1, 31)];
+        assert_eq!(client.iter().map(rows).collect::<Vec<_>>(), expected);
+    }
+    assert_eq!(rows(&run(None)[0][0]), (2, 1, 37), "without a beginning each goes on");
+    relay.finish();
+}
+
 #[test]
 fn what_takes_longer_than_planned_ends_early_but_after_a_whole_block() {
     for (enough, slices_driven) in [(Duration::ZERO, 8), (Duration::MAX, 100)] {
         for clients in [1, 3] {
             let (mut relay, _) = relay(clients, 2, u64::MAX);
             let order = (0..100).map(|at| at % 2).collect();
-            let turns = Turns { order, enough, fewest: 6, block: 4 };
+            let turns = Turns { order, enough, fewest: 6, block: 4, from: None };
             let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap();
             assert!(slices.iter().all(|client| client.len() == slices_driven));
             relay.finish();

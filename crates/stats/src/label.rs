@@ -9,6 +9,8 @@ use crate::estimate::{Estimate, Interval};
 pub enum Label {
     /// Slower by the margin or more.
     Regression { at_least: f64 },
+    /// An execution was ended after so many times the time that it takes the baseline.
+    Overdue { times: f64 },
     /// Slower, by less than the margin.
     SmallRegression { at_least: f64 },
     /// Faster by the margin or more.
@@ -30,6 +32,9 @@ impl fmt::Display for Label {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Label::Regression { .. } => f.write_str("regression"),
+            Label::Overdue { times } => {
+                write!(f, "regression (more than {} times slower)", times.floor())
+            }
             Label::SmallRegression { .. } => f.write_str("small regression"),
             Label::Improvement { .. } => f.write_str("improvement"),
             Label::SmallImprovement { .. } => f.write_str("small improvement"),
@@ -167,6 +172,8 @@ mod tests {
         }
         let invalid = Label::Invalid { why: "CPU of other processes 23 %".to_string() };
         assert_eq!(invalid.to_string(), "invalid (CPU of other processes 23 %)");
+        let overdue = Label::Overdue { times: 50.7 };
+        assert_eq!(overdue.to_string(), "regression (more than 50 times slower)");
     }
 
     #[test]

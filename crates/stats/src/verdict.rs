@@ -77,6 +77,8 @@ pub struct Cell {
     pub times: Vec<Cost>,
     /// Why the measurement is discarded.
     pub refused: Option<String>,
+    /// … because an execution was ended, after so many times the time that it takes the baseline.
+    pub overdue: Option<f64>,
 }
 
 impl Cell {
@@ -91,6 +93,7 @@ impl Cell {
             costs: Vec::new(),
             times: Vec::new(),
             refused: None,
+            overdue: None,
         }
     }
 }
@@ -184,7 +187,8 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let costs_more = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
         let is_flagged =
             cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || costs_more());
-        let label = match &cell.refused {
+        let overdue = cell.overdue.map(|times| Label::Overdue { times });
+        let label = overdue.unwrap_or_else(|| match &cell.refused {
             Some(why) => Label::Invalid { why: why.clone() },
             None if is_flagged => {
                 Label::Inconclusive { detectable, rounds: Some(options.fresh_rounds) }
@@ -204,7 +208,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
                     .filter(|_| cell.stage != Stage::Screen),
             }
             .label(),
-        };
+        });
         Verdict {
             test: cell.test.clone(),
             stage: cell.stage,

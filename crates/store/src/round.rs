@@ -89,7 +89,8 @@ pub struct Measurement {
     pub error: Option<String>,
     pub clients: u32,
     /// Wall seconds of its measured windows. Connections are made before them, and checks run after
-    /// them. 0 where arms took turns in slices, which have times of their own.
+    /// them. 0 where arms took turns in slices, which have times of their own. Where an execution
+    /// was ended because it took too long, its time, and that of the same one of the baseline.
     pub seconds: f64,
     /// Seconds of maintenance and pause before the window.
     pub pause_seconds: f64,
@@ -156,13 +157,15 @@ impl Default for Measurement {
 impl Measurement {
     /// For an arm that could not continue.
     pub fn fail(&mut self, why: String) {
-        self.status = Status::Failed;
+        if self.status != Status::Overdue {
+            self.status = Status::Failed;
+        }
         self.error = Some(why);
     }
 
     /// Why it could not continue, if so.
     pub fn failure(&self) -> Option<&str> {
-        self.error.as_deref().filter(|_| self.status == Status::Failed)
+        self.error.as_deref().filter(|_| matches!(self.status, Status::Failed | Status::Overdue))
     }
 }
 
@@ -174,19 +177,22 @@ pub enum Status {
     Done,
     /// An error ended it.
     Failed,
+    /// An execution took too long and was ended.
+    Overdue,
     /// The user ended it.
     Interrupted,
 }
 
 impl Status {
-    pub const ALL: [Status; 4] =
-        [Status::Running, Status::Done, Status::Failed, Status::Interrupted];
+    pub const ALL: [Status; 5] =
+        [Status::Running, Status::Done, Status::Failed, Status::Overdue, Status::Interrupted];
 
     pub fn name(self) -> &'static str {
         match self {
             Status::Running => "running",
             Status::Done => "done",
             Status::Failed => "failed",
+            Status::Overdue => "overdue",
             Status::Interrupted => "interrupted",
         }
     }

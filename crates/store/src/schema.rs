@@ -77,7 +77,7 @@ create table measurement (
     round integer not null references round (id) on delete cascade,
     arm text not null,
     slot integer not null,          -- in the order in which servers were started, from 0
-    status text not null,           -- running, done, failed, interrupted
+    status text not null,           -- running, done, failed, overdue, interrupted
     error text,                     -- why it failed
     clients integer not null,
     seconds real not null,          -- of the measured windows; 0 where arms took turns in slices

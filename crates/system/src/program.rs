@@ -20,7 +20,7 @@ use crate::{Cancelled, User};
 const NEUTRAL: [&str; 4] = ["PATH", "LANG", "LC_*", "TZ"];
 
 /// The most that is kept of a program's output, so that an endless one does not fill the memory.
-const MOST_OUTPUT: u64 = 256 << 20;
+pub const MOST_OUTPUT: u64 = 256 << 20;
 
 /// The surroundings in which a program runs.
 #[derive(Clone, Copy, Debug)]

@@ -144,17 +144,37 @@ pub fn query_if_allowed(
     }
 }
 
-/// Ends a call that blocks, from another thread. The connection is unusable afterwards.
+/// Ends a call that blocks, from another thread.
 pub enum Interrupter {
+    /// The socket of a server, and how the server is asked to end what it executes for it.
+    Server(OwnedFd, StatementCancel),
+    /// A socket alone.
     Socket(OwnedFd),
     Sqlite(SqliteInterrupt),
 }
 
+/// Asks a server over another connection.
+pub type StatementCancel = Box<dyn Fn() -> Result<(), Error> + Send + Sync>;
+
 impl Interrupter {
+    /// Ends the statement alone. A server does not notice that its client has gone before it sends
+    /// rows, and goes on until then, so this comes before [`Interrupter::interrupt`].
+    pub fn cancel_statement(&self) {
+        match self {
+            Interrupter::Server(_, cancel) => {
+                // The connection is closed soon if this does not help.
+                let _ = cancel();
+            }
+            Interrupter::Socket(_) => {}
+            Interrupter::Sqlite(handle) => handle.interrupt(),
+        }
+    }
+
+    /// Ends the call; the connection is unusable afterwards.
     pub fn interrupt(&self) {
         match self {
             // A socket that is already closed needs nothing.
-            Interrupter::Socket(socket) => {
+            Interrupter::Server(socket, _) | Interrupter::Socket(socket) => {
                 let _ = rustix::net::shutdown(socket, rustix::net::Shutdown::Both);
             }
             Interrupter::Sqlite(handle) => handle.interrupt(),

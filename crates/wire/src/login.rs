@@ -10,6 +10,9 @@ use rqps_system::Cancel;
 use crate::address::Address;
 use crate::patience::Waits;
 
+/// How long a server may take to be asked to end a statement.
+const CANCELLING: Duration = Duration::from_secs(2);
+
 /// Everything that a connection needs. Debug output omits the password.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Login {
@@ -36,6 +39,13 @@ impl fmt::Debug for Login {
 }
 
 impl Login {
+    /// For a connection that ends a statement of another: it is made although the user has given
+    /// up, but only for a moment.
+    pub(crate) fn to_cancel(&self) -> Login {
+        let terms = Terms { limit: Some(CANCELLING), ..self.terms.clone() };
+        Login { terms, cancel: Cancel::default(), ..self.clone() }
+    }
+
     pub(crate) fn waits(&self) -> Waits {
         Waits::to_log_in(self.address.to_string(), self.terms.limit, self.cancel.clone())
     }

@@ -1,5 +1,6 @@
 //! Waiting for an answer: until cancelled, with a message to the user.
 
+use std::cell::Cell;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -36,13 +37,16 @@ pub(crate) struct Waits {
     deadline: Option<(Instant, Duration)>,
     /// Cancellation of the wait.
     cancel: Cancel,
+    /// A wait was cancelled.
+    is_given_up: Cell<bool>,
 }
 
 impl Waits {
     pub(crate) fn to_log_in(address: String, limit: Option<Duration>, cancel: Cancel) -> Self {
         let limit = limit.unwrap_or(LOGIN);
         let deadline = Some((Instant::now() + limit, limit));
-        Waits { address, what: "the login".to_string(), deadline, cancel }
+        let is_given_up = Cell::new(false);
+        Waits { address, what: "the login".to_string(), deadline, cancel, is_given_up }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -74,7 +78,13 @@ impl Waits {
 
     /// An error if the wait is cancelled.
     pub(crate) fn wait_on(&self) -> Result<(), Error> {
+        self.is_given_up.set(self.cancel.is_requested());
         Ok(self.cancel.check()?)
+    }
+
+    /// Whether the server may still be busy with what nobody waits for any more.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.is_given_up.get()
     }
 
     /// Whether to continue waiting after another interval of silence.

@@ -106,6 +106,11 @@ impl Socket {
         self.waits.wait_on()
     }
 
+    /// Whether a wait was cancelled: the server may still be busy with it.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.waits.is_given_up()
+    }
+
     /// Sets what is waited for, for messages. Clients of a benchmark do not.
     pub(crate) fn ask(&mut self, sql: &str) {
         if !self.is_handed_over.get() {

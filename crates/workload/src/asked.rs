@@ -68,6 +68,8 @@ pub(crate) struct Comparable {
     pub(crate) needs_names: bool,
     /// Its tests are pgbench's scripts.
     pub(crate) has_scripts: bool,
+    /// Its load is SQL that a user has written.
+    pub(crate) loads_given_sql: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -92,6 +94,8 @@ pub struct Asked<'a> {
     /// The time that fits into the budget, by the number of tests.
     pub fitting: &'a dyn Fn(usize) -> Span,
     pub check: bool,
+    /// A load goes on without the statements that a contender refuses.
+    pub skips_load_errors: bool,
 }
 
 impl Asked<'_> {
@@ -99,6 +103,10 @@ impl Asked<'_> {
         let is_asked = self.scale.is_some() || self.query_mode.is_some();
         if !self.workload.of.has_scripts && (is_asked || !self.defines.is_empty()) {
             let reason = "--scale, --query-mode and --define are for pgbench's scripts. Drop them";
+            return Err(FlagError(reason.to_string()));
+        }
+        if self.skips_load_errors && !self.workload.of.loads_given_sql {
+            let reason = "only a folder of SQL can have load errors. Drop --load-errors";
             return Err(FlagError(reason.to_string()));
         }
         (self.workload.of.ask)(self)

@@ -21,6 +21,8 @@ pub struct Explained {
     pub plan: Option<String>,
     /// The query plan as a tree; none if it is not known, or there is nothing to plan.
     pub tree: Option<QueryPlan>,
+    /// Several processes of the server work on it.
+    pub is_parallel: bool,
     /// Microseconds of planning, as the DBMS reports them; none if it does not.
     pub planning: Option<f64>,
 }
@@ -28,7 +30,14 @@ pub struct Explained {
 impl Explained {
     /// A statement that is sent once and has no query plan.
     pub(crate) fn plain(text: impl Into<String>) -> Self {
-        Explained { text: text.into(), times: 1, plan: None, tree: None, planning: None }
+        Explained {
+            text: text.into(),
+            times: 1,
+            plan: None,
+            tree: None,
+            is_parallel: false,
+            planning: None,
+        }
     }
 }
 
@@ -48,7 +57,10 @@ pub(crate) fn explained(
         if let Some((rows, planning)) = asked(connection, &format!("{explain} {sql}"))? {
             let plan = Some(shape(dialect, rows)).filter(|shape| !shape.is_empty());
             let tree = (dialect.query_plan)(connection, sql)?;
-            return Ok(Explained { plan, tree, planning, ..Explained::plain(text) });
+            let nodes = tree.iter().flat_map(QueryPlan::nodes);
+            let is_parallel =
+                nodes.into_iter().any(|node| dialect.parallel.contains(&node.operator.as_str()));
+            return Ok(Explained { plan, tree, is_parallel, planning, ..Explained::plain(text) });
         }
     }
     Ok(Explained::plain(text))

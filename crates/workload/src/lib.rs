@@ -25,9 +25,9 @@ pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};
 pub use rqps_dbms::Dialect;
-pub use sql::{FolderError, RefusedStatement};
+pub use sql::{CheckedFolder, FolderFaults, RefusedStatement, check_files, check_folder};
 pub use task::{
-    Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, WorkloadError,
+    Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, TimeLimit, WorkloadError,
 };
 
 use asked::Comparable;
@@ -83,6 +83,7 @@ static COMPARED: [Comparable; 4] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        loads_given_sql: false,
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
     },
@@ -94,6 +95,7 @@ static COMPARED: [Comparable; 4] = [
         has_versions: true,
         needs_names: false,
         has_scripts: false,
+        loads_given_sql: false,
         ask: insert_benchmark::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -105,6 +107,7 @@ static COMPARED: [Comparable; 4] = [
         has_versions: false,
         needs_names: true,
         has_scripts: true,
+        loads_given_sql: false,
         ask: pgbench::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -115,6 +118,7 @@ static COMPARED: [Comparable; 4] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        loads_given_sql: true,
         ask: sql::asked,
         select: |names| Ok(names.to_vec()),
     },

@@ -1,6 +1,7 @@
 //! The tasks that every workload consists of, each a test or a step; and how one is run on a
 //! server.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rqps_dbms::Quiesce;
@@ -11,7 +12,7 @@ use rqps_wire::{Error, Target};
 use crate::Dialect;
 use crate::check::CheckError;
 use crate::explain::Explained;
-use crate::sql::{FolderError, RefusedStatement};
+use crate::sql::{FolderFaults, RefusedStatement};
 
 /// A test or a step: what is known about it before any connection.
 #[derive(Clone, Debug)]
@@ -51,6 +52,9 @@ pub struct Task {
     pub ends: bool,
     /// What it leaves behind may slow down planning: its statements are planned again.
     pub is_planned_again: bool,
+    /// The number of an operation decides what it does, on every server: slices of long operations
+    /// are cut by count.
+    pub is_numbered: bool,
     /// The bytes of its longest statement; 0 if any server accepts that.
     pub statement_bytes: u64,
 }
@@ -78,6 +82,7 @@ impl Task {
             checked_rows: 0,
             ends: false,
             is_planned_again: false,
+            is_numbered: false,
             statement_bytes: 0,
         }
     }
@@ -152,6 +157,14 @@ pub struct Cast<'a> {
 /// See [`Cast::end`].
 pub type End<'a> = Box<dyn Fn() -> Result<(), CheckError> + 'a>;
 
+/// How long an execution may take before it is ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeLimit {
+    /// A multiple of the time that the baseline takes.
+    Auto,
+    After(Duration),
+}
+
 /// Work and when it is to be done.
 pub type Assigned = (Box<dyn Work>, Order);
 
@@ -172,6 +185,17 @@ pub trait Driver {
     /// Connects the clients. The seed, the task, the number of a client and `place` decide every
     /// random draw: `place` differs each time that the task is run.
     fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error>;
+
+    /// The rows of each table after the load, which must be the same for all contenders; empty if
+    /// the workload makes sure of that by itself.
+    fn row_counts(&self) -> Result<BTreeMap<String, u64>, Error> {
+        Ok(BTreeMap::new())
+    }
+
+    /// How long an operation of the task may take; none if as long as it likes.
+    fn time_limit(&self, _task: &Task) -> Option<TimeLimit> {
+        None
+    }
 
     /// Work that builds indexes after the task's operations, as a part of it.
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error>;
@@ -198,7 +222,7 @@ pub enum WorkloadError {
     #[error("the database has other tables of the same names: {0}. Remove them")]
     OtherTables(String),
     #[error(transparent)]
-    Folder(#[from] FolderError),
+    Folder(#[from] FolderFaults),
     #[error(transparent)]
     Refused(#[from] RefusedStatement),
     #[error(transparent)]

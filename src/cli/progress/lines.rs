@@ -50,7 +50,7 @@ fn words(event: &Event) -> Told {
         Event::StepBegun { contender, step, number, steps } => {
             Now(format!("{contender}: {step} ({number} of {steps})"))
         }
-        Event::Progress { .. } | Event::Measuring { .. } => Nothing,
+        Event::Progress { .. } | Event::Measuring { .. } | Event::Lasts { .. } => Nothing,
         Event::Indexing { contender, step } => {
             Now(format!("{contender}: creating the indexes of {step}"))
         }

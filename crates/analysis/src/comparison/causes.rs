@@ -264,7 +264,8 @@ fn decided(label: &Label) -> Decided {
         Label::EfficiencyRegression { .. } => Decided::EfficiencyRegression,
         Label::NoChange { .. } => Decided::NoChange,
         Label::Inconclusive { .. } => Decided::Inconclusive,
-        Label::Invalid { .. } => Decided::Invalid,
+        // Too little is known of its rates for a cause.
+        Label::Invalid { .. } | Label::Overdue { .. } => Decided::Invalid,
     }
 }
 

@@ -50,7 +50,10 @@ pub struct Changed {
 /// The size of the change of a test; none without a verdict that it has changed.
 fn changed(verdict: &Verdict) -> Option<f64> {
     match &verdict.label {
-        Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. } => None,
+        Label::NoChange { .. }
+        | Label::Inconclusive { .. }
+        | Label::Invalid { .. }
+        | Label::Overdue { .. } => None,
         Label::EfficiencyRegression { cost, .. } => {
             let risen = verdict.costs.iter().find(|(name, _)| name == cost);
             risen.map(|(_, rise)| rise.value)

@@ -256,7 +256,12 @@ impl<'a> Results<'a> {
         };
         let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
         let fails = |label: &Label| {
-            matches!(label, Label::Regression { .. } | Label::EfficiencyRegression { .. })
+            matches!(
+                label,
+                Label::Regression { .. }
+                    | Label::Overdue { .. }
+                    | Label::EfficiencyRegression { .. }
+            )
         };
         let is_open =
             |label: &Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });

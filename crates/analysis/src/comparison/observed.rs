@@ -5,7 +5,7 @@ use rqps_plan::{Class, Comparison, Counts, Group};
 use rqps_stats::sla;
 use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
-use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord};
+use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord, Status};
 
 use super::times::Times;
 
@@ -179,6 +179,17 @@ impl<'a> Observed<'a> {
     pub fn failure(&self, contender: &str) -> Option<&'a str> {
         let mut sides = self.passes.iter().filter_map(|pass| pass.arms.get(contender));
         sides.find_map(|side| side.failure())
+    }
+
+    /// How many times longer than the baseline's an execution of a contender took when it was
+    /// ended; none if that is no difference that can only be the contender's.
+    pub fn overdue(&self, contender: &str, base: &str) -> Option<f64> {
+        const CLEARLY: f64 = 2.0;
+        let times = self.passes.iter().filter_map(|pass| {
+            let ended = pass.arms.get(contender).filter(|arm| arm.status == Status::Overdue)?;
+            Some(ended.seconds / pass.arms.get(base)?.seconds)
+        });
+        times.into_iter().find(|times| times.is_finite() && *times >= CLEARLY)
     }
 
     /// The unit of its rate, by which its costs are divided. Slices count the statements that were

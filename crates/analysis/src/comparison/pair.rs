@@ -109,6 +109,7 @@ impl Pair<'_> {
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         let failed = |name: &str| Some(format!("{name} failed: {}", test.failure(name)?));
         cell.refused = failed(self.contender).or_else(|| failed(self.base));
+        cell.overdue = test.overdue(self.contender, self.base);
         if cell.refused.is_none() && cell.rate.rounds() == 0 {
             cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
         }
@@ -202,7 +203,9 @@ impl Pair<'_> {
             let passes = test.of_stage(stage, self.plan);
             passes.filter_map(|pass| Some((pass.round, self.ratio(pass)?))).collect()
         };
-        let is_valid = |index: &usize| !matches!(verdicts[*index].label, Label::Invalid { .. });
+        let is_valid = |index: &usize| {
+            !matches!(verdicts[*index].label, Label::Invalid { .. } | Label::Overdue { .. })
+        };
         let valid: Vec<usize> = (0..tests.len()).filter(is_valid).collect();
         let all: Vec<BTreeMap<u32, f64>> =
             valid.iter().map(|index| ratios(&tests[*index])).collect();

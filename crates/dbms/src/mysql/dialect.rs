@@ -49,6 +49,7 @@ const SQL: Sql = Sql {
     explain: &["explain format=traditional", "explain"],
     plan_node,
     query_plan: super::query_plan::query_plan,
+    parallel: &[],
     transactions: Transactions::Text,
     is_clustered: true,
     has_one_writer: false,

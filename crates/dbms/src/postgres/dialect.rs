@@ -45,6 +45,7 @@ pub(crate) static SQL: Sql = Sql {
     explain: &["explain (costs off, summary on)", "explain (costs off)"],
     plan_node,
     query_plan: super::query_plan::query_plan,
+    parallel: &["Gather", "Gather Merge"],
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
     is_clustered: false,
     has_one_writer: false,

@@ -43,6 +43,7 @@ pub(crate) static SQL: Sql = Sql {
     explain: &["explain query plan"],
     plan_node: |row| row.into_iter().flatten().next_back(),
     query_plan: super::query_plan::query_plan,
+    parallel: &[],
     // A transaction that begins with a read cannot write after another one has written.
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN IMMEDIATE" },
     is_clustered: false,

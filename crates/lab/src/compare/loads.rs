@@ -1,6 +1,7 @@
 //! Loads the data of every arm, once for each round or as often as in the plan. A round works on a
 //! copy, unless no other needs the load.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -84,11 +85,32 @@ pub(crate) fn load(
     round: u32,
 ) -> Result<(), LabError> {
     let number = setting.comparison.load_of(round);
+    let mut first = None;
     let mut order: Vec<usize> = members.into_iter().collect();
     order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
     order.retain(|place| !setting.folders.loaded(*place, number).exists());
     let at_once = if setting.fit_together { order.len().max(1) } else { 1 };
-    order.chunks(at_once).try_for_each(|arms| side_by_side(lab, directory, setting, arms, number))
+    for arms in order.chunks(at_once) {
+        side_by_side(lab, directory, setting, arms, (number, &mut first))?;
+    }
+    Ok(())
+}
+
+/// A contender with the rows of its tables.
+type RowCounts = (String, BTreeMap<String, u64>);
+
+/// An error if a table that both contenders have has other rows in one of them: then they would not
+/// do the same work.
+fn check_rows((one, its): &RowCounts, (other, of_other): &RowCounts) -> Result<(), LabError> {
+    let both = its.iter().filter_map(|(table, rows)| Some((table, *rows, *of_other.get(table)?)));
+    match both.into_iter().find(|(_, rows, others)| rows != others) {
+        None => Ok(()),
+        Some((table, rows, others)) => Err(LabError::OtherRows {
+            table: table.clone(),
+            contenders: (one.clone(), other.clone()),
+            rows: (rows, others),
+        }),
+    }
 }
 
 fn side_by_side(
@@ -96,7 +118,7 @@ fn side_by_side(
     directory: &mut RunDirectory,
     setting: &Setting<'_>,
     arms: &[usize],
-    number: u32,
+    (number, first): (u32, &mut Option<RowCounts>),
 ) -> Result<(), LabError> {
     let (home, cancel) = (lab.home, lab.cancel.part());
     let Setting { plan, tasks, ready, .. } = *setting;
@@ -115,10 +137,14 @@ fn side_by_side(
         }
         drop(tell);
         for (arm, made) in told {
-            let made = made.and_then(|made| made.keep(lab, directory, plan, arm));
-            if let Err(error) = made {
+            let kept = made.map_err(|error| error.of(&arm.name)).and_then(|mut made| {
+                let rows = (arm.name.clone(), std::mem::take(&mut made.rows));
+                check_rows(first.get_or_insert_with(|| rows.clone()), &rows)?;
+                made.keep(lab, directory, plan, arm).map_err(|error| error.of(&arm.name))
+            });
+            if let Err(error) = kept {
                 cancel.request();
-                failed.get_or_insert(error.of(&arm.name));
+                failed.get_or_insert(error);
             }
         }
     });
@@ -148,6 +174,8 @@ struct NewLoad {
     record: ContenderRecord,
     /// The step, and what of its maintenance was aborted.
     note: Option<(String, String)>,
+    /// By table.
+    rows: BTreeMap<String, u64>,
     seconds: f64,
 }
 
@@ -170,15 +198,18 @@ impl Load<'_> {
         let record = describe(&plan.contenders[arm.index], *dbms, &*server, start_seconds)?;
         allow_connections(&record, plan)?;
         laps.lap("describe");
-        let mut note = None;
+        let (mut note, mut rows) = (None, BTreeMap::new());
         // A chain begins with filling its tables, and measures that.
         if let Some(task) = self.tasks.iter().find(|task| task.fills) {
             let target = server.target().clone();
             let driver = driver(plan, arm, &target)?;
-            fill(task, &*driver, cancel)?;
+            let of_load = fill(task, &*driver, cancel)?;
+            rows = driver.row_counts()?;
             laps.lap("fill");
-            if let Some(left) = server.quiesce(Quiesce::Full, &driver.tables())? {
-                let text = format!("the maintenance after the load was aborted: {left}");
+            let left = server.quiesce(Quiesce::Full, &driver.tables())?;
+            let left = left.map(|it| format!("the maintenance after the load was aborted: {it}"));
+            let text = of_load.into_iter().chain(left).collect::<Vec<_>>().join("; ");
+            if !text.is_empty() {
                 let file = beside(to);
                 fs::write(&file, &text).map_err(file_error("write", &file))?;
                 note = Some((task.name.clone(), text));
@@ -189,7 +220,7 @@ impl Load<'_> {
         fs::rename(&fresh, to).map_err(file_error("make", to))?;
         laps.lap("stop");
         laps.tell(&format!("{}, load", arm.name));
-        Ok(NewLoad { record, note, seconds: begun.elapsed().as_secs_f64() })
+        Ok(NewLoad { record, note, rows, seconds: begun.elapsed().as_secs_f64() })
     }
 }
 
@@ -201,7 +232,7 @@ impl NewLoad {
         plan: &Plan,
         arm: &Arm,
     ) -> Result<(), LabError> {
-        let NewLoad { record, note, seconds } = self;
+        let NewLoad { record, note, seconds, .. } = self;
         let contender = arm.name.clone();
         if !arm.is_control {
             keep(directory, &plan.contenders[arm.index], &record)?;
@@ -214,12 +245,14 @@ impl NewLoad {
     }
 }
 
-fn fill(task: &Task, driver: &dyn Driver, cancel: &Cancel) -> Result<(), LabError> {
-    driver.prepare(task, 1)?;
+/// Returns what a reader must know of the load.
+fn fill(task: &Task, driver: &dyn Driver, cancel: &Cancel) -> Result<Option<String>, LabError> {
+    let note = driver.prepare(task, 1)?;
     let cast = driver.cast(task, task.clients, 0)?;
     work(cast.parts.into_iter().map(|part| (part.work, part.order)).collect(), cancel)?;
     work(driver.indexers(task)?, cancel)?;
-    Ok((cast.end)()?)
+    (cast.end)()?;
+    Ok(note)
 }
 
 fn work(assigned: Vec<Assigned>, cancel: &Cancel) -> Result<(), LabError> {

@@ -5,7 +5,9 @@
 
 mod arm;
 mod counting;
+mod cut;
 mod instructions;
+mod limits;
 mod loads;
 mod order;
 mod parts;
@@ -24,7 +26,7 @@ use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
 use rqps_observe::{ReferenceLoop, ReferenceLoops};
 use rqps_plan::{Build, Comparison, Method, Plan};
-use rqps_store::{RoundRecord, RunDirectory};
+use rqps_store::{Measurement, RoundRecord, RunDirectory, Status};
 use rqps_workload::Task;
 
 use crate::contender::folder;
@@ -33,11 +35,11 @@ use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 pub(crate) use arm::{Arm, arms};
+pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 use pass::REPEATS;
-pub(crate) use pass::WARM_UP;
 pub(crate) use profile::{
     MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
 };
@@ -205,7 +207,12 @@ fn rounds(
         let interim = (lab.judge)(plan, &directory.rounds()?);
         (lab.watch)(Event::RoundDone { round: number, seconds, interim });
     }
-    let failed = directory.rounds()?.iter().any(|pass| failures(pass).next().is_some());
+    // A contender that takes too long is a result, but not the baseline.
+    let base = &setting.arms[0].name;
+    let is_failure = |(name, arm): (&String, &Measurement)| {
+        arm.failure().is_some() && (arm.status != Status::Overdue || name == base)
+    };
+    let failed = directory.rounds()?.iter().any(|pass| pass.arms.iter().any(is_failure));
     Ok(if failed { Outcome::Failed } else { Outcome::Complete })
 }
 

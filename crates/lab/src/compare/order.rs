@@ -1,32 +1,11 @@
 //! The order of slices in the measurement of a test.
 
-use std::time::Duration;
-
 use rand::RngExt;
 use rand::seq::SliceRandom;
-use rqps_load::{Slicing, Turns};
-
-/// The factor by which a measurement may take longer than planned: if operations are longer than a
-/// slice, there are fewer slices then.
-const LONGER: u32 = 2;
-
-/// As many cycles as each contender has slices in this time, at least two; if they take too long,
-/// no fewer than `fewest`.
-pub(crate) fn turns(
-    contenders: usize,
-    (time, fewest): (Duration, usize),
-    slicing: Slicing,
-    random: &mut impl RngExt,
-) -> Turns {
-    let cycles = time.as_secs_f64() / slicing.slice.as_secs_f64();
-    let order = order(contenders, cycles.ceil().max(2.0) as usize, random);
-    let planned = (slicing.slice + slicing.warm_up) * order.len() as u32;
-    Turns { order, enough: planned * LONGER, fewest: contenders * fewest, block: contenders * 2 }
-}
 
 /// The order of `cycles` cycles, in each of which every contender has one slice. A cycle in random
 /// order is followed by its mirror image, so that in every pair of cycles each is as early as late.
-fn order(contenders: usize, cycles: usize, random: &mut impl RngExt) -> Vec<usize> {
+pub(super) fn order(contenders: usize, cycles: usize, random: &mut impl RngExt) -> Vec<usize> {
     let mut order = Vec::with_capacity(contenders * cycles);
     let mut cycle: Vec<usize> = (0..contenders).collect();
     for number in 0..cycles {

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use rand::RngExt;
 use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
@@ -14,7 +15,8 @@ use rqps_observe::{
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
 
-use super::order::turns;
+use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
+use super::limits::{LEAST, LimitedRelay};
 use super::round::{Draw, Round, Running, driver};
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
@@ -22,13 +24,8 @@ use crate::{Event, Lab, LabError, Pace};
 
 /// How often a discarded measurement is repeated.
 pub(crate) const REPEATS: u32 = 2;
-/// The warm-up as a share of a test's time, since servers were just started.
-pub(crate) const WARM_UP: f64 = 0.2;
 /// A slice that begins when caches are warm.
-const ALONE: Slicing =
-    Slicing { slice: Duration::from_millis(100), warm_up: Duration::from_millis(100) };
-/// The minimum number of cycles, however long one takes.
-const FEWEST_CYCLES: usize = 6;
+const ALONE: Slicing = Slicing::by_time(Duration::from_millis(100), Duration::from_millis(100));
 
 /// Why a measurement is discarded, in words; none if it counts.
 pub(super) fn said(against: &[GuardFailure]) -> Option<String> {
@@ -36,7 +33,7 @@ pub(super) fn said(against: &[GuardFailure]) -> Option<String> {
     (!words.is_empty()).then(|| words.join("; "))
 }
 
-impl Round<'_> {
+impl<'a> Round<'a> {
     /// Measures a test; again if a guard discards it, and again without an arm that fails.
     /// `attempt` is the last one that was made, from 0; arms in `bench` are excluded. `share` is
     /// where the test begins in the round, and its part of it.
@@ -50,11 +47,11 @@ impl Round<'_> {
         share: (f64, f64),
     ) -> Result<(), LabError> {
         let is_benched = |one: &Running<'_>| bench.contains(&one.arm.name);
-        let (looking_on, playing) =
+        let (mut looking_on, playing): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.running).into_iter().partition(is_benched);
         self.running = playing;
-        let result = self.attempts(lab, directory, test, attempt, loops, share);
-        self.running.extend::<Vec<_>>(looking_on);
+        let result = self.attempts(lab, directory, test, (attempt, &mut looking_on), loops, share);
+        self.running.extend(looking_on);
         self.running.sort_by_key(|one| one.slot);
         result
     }
@@ -64,31 +61,51 @@ impl Round<'_> {
         lab: &mut Lab<'_>,
         directory: &mut RunDirectory,
         test: &Task,
-        mut attempt: u32,
+        (mut attempt, looking_on): (u32, &mut Vec<Running<'a>>),
         loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
         let mut failed = self.absent.clone();
         let mut refused = 0;
+        let mut slowest_of_base = Duration::ZERO;
+        let mut late = BTreeSet::new();
         loop {
-            attempt += 1;
-            let mut pass = self.blank(test, attempt);
-            let died = match self.measure(lab, test, loops, &mut pass, share) {
+            let mut pass = self.blank(test, attempt + 1);
+            let died = match self.measure(lab, test, loops, &mut pass, slowest_of_base, share) {
                 Ok(()) => None,
                 Err(LabError::Driven { slot, error }) => Some(self.expel(slot, *error)),
+                Err(LabError::SlowOnAll(took)) => {
+                    slowest_of_base = took;
+                    continue;
+                }
+                Err(error @ LabError::Overdue { slot, limit, base }) => {
+                    self.record_overdue(&mut pass, slot, (limit, base));
+                    let one = self.running.remove(slot);
+                    let ended = (one.arm.name.clone(), error.to_string());
+                    late.insert(one.arm.name.clone());
+                    // It skips this test alone.
+                    looking_on.push(one);
+                    Some(ended)
+                }
                 Err(error) => return Err(error),
             };
+            attempt += 1;
             if let Some((contender, why)) = &died {
                 let error = format!("{}: {why}", pass.test);
                 (lab.watch)(Event::Failed { contender: contender.clone(), error });
                 // The measurements of the others are incomplete.
                 pass.slices.clear();
-                pass.arms.values_mut().for_each(|arm| arm.status = Status::Interrupted);
+                let others = pass.arms.values_mut().filter(|arm| arm.status != Status::Overdue);
+                others.for_each(|arm| arm.status = Status::Interrupted);
                 pass.discarded = Some(format!("{contender}: {why}"));
                 failed.insert(contender.clone(), why.clone());
             }
             for (contender, why) in &failed {
-                pass.arms.entry(contender.clone()).or_default().fail(why.clone());
+                let arm = pass.arms.entry(contender.clone()).or_default();
+                if late.contains(contender) {
+                    arm.status = Status::Overdue;
+                }
+                arm.fail(why.clone());
             }
             if let Some(why) = &pass.discarded {
                 tracing::info!("round {}, {}, attempt {attempt}: {why}", pass.round, pass.test);
@@ -129,6 +146,21 @@ impl Round<'_> {
         }
     }
 
+    /// Records that an execution of an arm was ended, and what the baseline took for the same.
+    fn record_overdue(
+        &self,
+        pass: &mut RoundRecord,
+        slot: usize,
+        (limit, base): (Duration, Option<Duration>),
+    ) {
+        let late = self.arm(pass, slot);
+        (late.status, late.seconds) = (Status::Overdue, limit.as_secs_f64());
+        let slot = self.running.iter().position(|one| one.arm.is_base());
+        if let Some((slot, took)) = slot.zip(base) {
+            self.arm(pass, slot).seconds = took.as_secs_f64();
+        }
+    }
+
     /// Removes an arm from the round; returns its name, and why with details.
     pub(super) fn expel(&mut self, slot: usize, error: LabError) -> (String, String) {
         let mut one = self.running.remove(slot);
@@ -145,6 +177,7 @@ impl Round<'_> {
         test: &Task,
         loops: &mut ReferenceLoops,
         pass: &mut RoundRecord,
+        slowest_of_base: Duration,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
         let setting = self.scene.setting;
@@ -155,8 +188,17 @@ impl Round<'_> {
         let drivers = drivers.map(|(one, target)| driver(setting.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
+        let mut is_parallel = false;
+        for (slot, driver) in drivers.iter().enumerate() {
+            // Earlier tests have restored the rows that they deleted.
+            driver.prepare(test, 1).map_err(of(slot))?;
+            let explained = driver.explained(test).map_err(of(slot))?;
+            is_parallel |= test.is_numbered && explained.iter().any(|one| one.is_parallel);
+            self.arm(pass, slot).statements = kept(explained);
+        }
+        let room = self.room(is_parallel)?;
         // Threads of clients inherit the CPUs of this thread.
-        let _placement = match &self.cpus[..] {
+        let _placement = match &room.cpus[..] {
             [] => None,
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
         };
@@ -164,11 +206,8 @@ impl Round<'_> {
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
+        let base = self.running.iter().position(|one| one.arm.is_base()).unwrap_or(0);
         for (slot, driver) in drivers.iter().enumerate() {
-            // Earlier tests have restored the rows that they deleted.
-            driver.prepare(test, 1).map_err(of(slot))?;
-            let explained = driver.explained(test).map_err(of(slot))?;
-            self.arm(pass, slot).statements = kept(explained);
             let Cast { parts, threads, end, .. } =
                 driver.cast(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
@@ -182,56 +221,76 @@ impl Round<'_> {
             ends.push(end);
         }
         let (meter, known) = self.meter()?;
-        let mut relay = Relay::start(work, meter)?;
-        let seats = self.seats(&relay.threads(), &answering)?;
-        pass.cpus = seats.cpus.iter().map(|cpu| *cpu as u32).collect();
+        let mut relay = LimitedRelay {
+            relay: Relay::start(work, meter)?,
+            limit: drivers[base].time_limit(test),
+            arms: self.running.len(),
+            base,
+            slowest: slowest_of_base,
+            least: LEAST,
+        };
+        let seats = self.seats(&relay.relay.threads(), &answering)?;
+        let cpus = if clients == 1 { &room.cpus } else { &seats.cpus };
+        pass.cpus = cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
 
         let comparison = setting.comparison;
-        let slicing = Slicing { slice: comparison.slice.0, warm_up: comparison.warm_up.0 };
-        let time = test.time;
+        let usual = Cut::by_time(comparison.slice.0, comparison.warm_up.0);
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
         let mut random = setting.random(Draw::Slices, &which);
-        let contenders = self.running.len();
-        let warm_up = turns(contenders, (time.mul_f64(WARM_UP), 1), slicing, &mut random);
-        let measured = turns(contenders, (time, FEWEST_CYCLES), slicing, &mut random);
-        let all = (warm_up.order.len() + measured.order.len()) as f64;
+        let first_set = setting.random(Draw::Sets, &which).random::<u32>().into();
+        let first = Beginning { contenders: self.running.len(), base, operation: first_set };
         let (round, name) = (pass.round, pass.test.clone());
-        let live = relay.live();
+        if is_parallel && round == 1 {
+            let note = "a query plan is parallel, so servers and client use all CPUs".to_string();
+            let contender = self.running[base].arm.name.clone();
+            (lab.watch)(Event::Noted { contender, step: name.clone(), note });
+        }
+        let live = relay.relay.live();
         let names: Vec<String> = self.running.iter().map(|one| one.arm.name.clone()).collect();
         let watch = &mut lab.watch;
-        let mut tell = |done: usize| {
-            let done = from + share * done as f64 / all;
+        // `done` of the turns are, of which the end is this share of the test.
+        let measuring = |(begins, ends): (f64, f64), turns: &Turns, done: usize| {
+            let done = begins + (ends - begins) * done as f64 / turns.order.len().max(1) as f64;
             let pace = |(name, live): (&String, &Driving)| {
                 let seconds = live.client_seconds() / f64::from(clients);
                 let pace = Pace::closed(live.operations(), seconds, clients as usize, 1.0);
                 (name.clone(), pace)
             };
-            watch(Event::Measuring {
+            Event::Measuring {
                 round,
                 test: name.clone(),
                 contender: None,
-                done,
+                done: from + share * done,
                 paces: names.iter().zip(live.iter()).map(pace).collect(),
-            });
+            }
         };
         let result = (|| {
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
-            let mut before = relay.run(&warm_up, slicing, &mut tell, lab.cancel).map_err(driven)?;
+            let warming = Instant::now();
+            let mut drive = |turns: &Turns, slicing: Slicing, part: (f64, f64)| {
+                let mut tell = |done: usize| watch(measuring(part, turns, done));
+                relay.run(turns, slicing, &mut tell, lab.cancel)
+            };
+            let Warmed { mut before, cut } = warm_up(usual, test, &first, &mut random, &mut drive)?;
+            let measured = cut.measured(&first, test.time, &mut random);
+            if cut.is_by_count() {
+                let seconds = (warming.elapsed() + cut.time_of(&measured)).as_secs_f64();
+                watch(Event::Lasts { test: name.clone(), seconds });
+            }
             let slowed = slowed.slow_down(&before)?;
             // A slice begins with caches that other arms have used. Warming them takes time
             // whichever arm is slowed down, so a slowdown is a share of an operation alone. Only
             // the baseline needs this, but all arms are treated alike: see docs/evidence.md, "twice
             // the noise".
-            let each = Turns::all((0..contenders).filter(|_| !slowed.is_empty()).collect());
-            let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?;
+            let each = Turns::all((0..first.contenders).filter(|_| !slowed.is_empty()).collect());
+            let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancel)?;
             let before_loop = loops.run();
             let mut observers: Vec<Observer> = self.observers()?;
-            let first: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
+            let start: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
-            let mut tell_measured = |done: usize| tell(warm_up.order.len() + done);
-            let slices = relay.run(&measured, slicing, &mut tell_measured, lab.cancel);
-            let slices = slices.map_err(driven)?;
+            let mut tell = |done: usize| watch(measuring((WARM, 1.0), &measured, done));
+            let slices = relay.run(&measured, cut.slicing, &mut tell, lab.cancel)?;
             pass.seconds = began.elapsed().as_secs_f64();
             // Read now, since the next steps take time, which is no jump of the clock.
             let jump = clocks.jump();
@@ -239,22 +298,22 @@ impl Round<'_> {
             let after_loop = loops.run();
             pass.reference_loop =
                 [before_loop, after_loop].map(|time| time.as_nanos() as u64).to_vec();
-            alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel).map_err(driven)?);
+            alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel)?);
             let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
             setting.treatment.record(doses);
             before.extend(alone);
-            Ok((before, slices, jump, first, last))
+            Ok((before, slices, jump, start, last))
         })();
-        relay.finish();
+        relay.relay.finish();
         let (before, slices, jump, first, last) = match result {
             Ok(done) => done,
-            Err(LabError::Driven { slot, error }) => {
+            Err(error @ (LabError::Driven { slot, .. } | LabError::Overdue { slot, .. })) => {
                 // The others continue with complete tables.
                 for (other, end) in ends.iter().enumerate().filter(|(other, _)| *other != slot) {
                     end().map_err(of(other))?;
                 }
-                return Err(LabError::Driven { slot, error });
+                return Err(error);
             }
             Err(error) => return Err(error),
         };
@@ -440,6 +499,7 @@ pub(super) fn driven(failure: Failure) -> LabError {
     match failure {
         Failure::Cancelled => LabError::Interrupted,
         Failure::Worker { index, error } => of(index)(error),
+        overdue @ Failure::Overdue(_) => overdue.into(),
     }
 }
 

@@ -14,9 +14,10 @@ use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::arm::Arm;
+use super::cut::WARM_UP;
 use super::loads::{load, unload};
 use super::parts::Parts;
-use super::pass::{WARM_UP, driven, of};
+use super::pass::{driven, of};
 use super::round::{Round, Scene, Setting, driver, task};
 use crate::{Event, Lab, LabError};
 
@@ -241,10 +242,10 @@ impl Round<'_> {
         let time = test.time.max(SHORTEST);
         let slices = |time: Duration| {
             let count = (time.as_secs_f64() / SLICE.as_secs_f64()).ceil() as usize;
-            Turns { order: vec![slot; count], enough: time, fewest: 1, block: 1 }
+            Turns { order: vec![slot; count], enough: time, fewest: 1, block: 1, from: None }
         };
         let (warm_up, measured) = (slices(time.mul_f64(WARM_UP)), slices(time));
-        let slicing = Slicing { slice: SLICE, warm_up: Duration::ZERO };
+        let slicing = Slicing::by_time(SLICE, Duration::ZERO);
         let all = (warm_up.order.len() + measured.order.len()) as f64;
         let (name, contender) = (&test.name, &one.arm.name);
         let (round, watch) = (self.scene.number, &mut lab.watch);

@@ -24,7 +24,7 @@ use crate::selftest::{Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// The uses of random draws in a comparison: the order of loads, of tests in a round, of server
-/// starts (slots), of slices, and of whole runs.
+/// starts (slots), of slices, and of whole runs; and the first of the sets that slices begin with.
 #[derive(Clone, Copy)]
 pub(crate) enum Draw {
     Loads = 1,
@@ -32,6 +32,7 @@ pub(crate) enum Draw {
     Slots,
     Slices,
     Runs,
+    Sets,
 }
 
 /// The context that all rounds share.

@@ -1,7 +1,7 @@
 //! The CPUs of clients and servers. If they are not bound, it depends on chance whether they wake
 //! each other across CPUs, and the cost of that moves rates more than most changes of a DBMS.
 
-use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads};
+use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads, pin_tree};
 
 use super::round::{Round, Scene};
 use crate::LabError;
@@ -28,7 +28,28 @@ fn seat(cpus: &[usize], round: u32, client: usize) -> usize {
     cpus[cpus.len() - 1 - (round as usize - 1 + client) % cpus.len()]
 }
 
+/// The CPUs of a test.
+pub(super) struct Room {
+    /// Of its clients; empty if they are not bound.
+    pub(super) cpus: Vec<usize>,
+    _servers: Vec<Placement>,
+}
+
 impl Round<'_> {
+    /// The CPUs of the round; all CPUs where several processes of a server work on a statement,
+    /// until the test is over.
+    pub(super) fn room(&self, is_parallel: bool) -> Result<Room, LabError> {
+        let mut room = Room { cpus: self.cpus.clone(), _servers: Vec::new() };
+        if is_parallel && !self.cpus.is_empty() {
+            room.cpus = allowed_cpus().map_err(LabError::Placement)?;
+            for root in self.running.iter().filter_map(|one| one.process()) {
+                let placed = pin_tree(root, &room.cpus).map_err(LabError::Placement)?;
+                room._servers.push(placed);
+            }
+        }
+        Ok(room)
+    }
+
     /// Binds each of several clients to a CPU, together with the servers' threads that serve it.
     /// Other threads of servers are free. `answering` is by contender and client: if one of these
     /// threads is unknown, all are free, since arms must be treated alike.

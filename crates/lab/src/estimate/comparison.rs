@@ -42,6 +42,9 @@ impl Machine {
         if comparison.only_instructions().is_some() {
             return Ok(self.counted(&field, &tasks));
         }
+        let is_sliced = |task: &&Task| comparison.method_of(&task.name) == Method::Slices;
+        let numbered = tasks.iter().filter(|task| task.is_numbered).filter(is_sliced);
+        let longest_operation = numbered.map(|task| compare::longest_operation(task.time)).min();
         let work = match comparison.of.is_chain() {
             true => self.compared_runs(&field, &tasks),
             false => self.compared_tests(&field, tasks)?,
@@ -66,6 +69,7 @@ impl Machine {
             steps: comparison.tests(),
             time: total(rounds) + work.profiles.iter().collect(),
             disk: work.disk,
+            longest_operation,
             // The number of fresh rounds is known after the screen.
             pieces: pieces(rounds.min(comparison.rounds)),
         })
@@ -91,7 +95,8 @@ impl Machine {
         }
         let steps = comparison.tests();
         pieces.extend(steps.iter().map(|test| Piece::once("", test, Kind::Timed, each)));
-        Estimate { steps, time: pieces.iter().collect(), disk, pieces }
+        let time = pieces.iter().collect();
+        Estimate { steps, time, disk, longest_operation: None, pieces }
     }
 
     /// One arm at a time runs all steps, on a copy of a nearly empty directory.

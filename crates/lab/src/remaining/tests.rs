@@ -148,3 +148,26 @@ fn loads_side_by_side_take_the_time_of_all_once() {
     // Starts of servers are forecast by them, too.
     assert!((after_one - after_two - 6.0).abs() < 0.5, "{after_one} {after_two}");
 }
+
+#[test]
+fn a_test_with_long_operations_takes_as_long_as_it_is_told_to() {
+    let benchmark = Microbenchmark {
+        tests: vec!["point-query".to_string()],
+        read_time: Span(Duration::from_secs(1)),
+        ..microbenchmark()
+    };
+    let mut comparison = Comparison::new(Workload::Microbenchmark(benchmark));
+    (comparison.rounds, comparison.fewest_rounds, comparison.budget) = (6, 6, None);
+    let (mut remaining, _) = remaining(Design::Comparison(comparison));
+    remaining.event(&Event::RoundBegun { round: 1, rounds: 6, tests: 1 }, 0.0);
+    let measuring = |done: f64| {
+        let (test, paces) = ("point-query".to_string(), Vec::new());
+        Event::Measuring { round: 1, test, contender: None, done, paces }
+    };
+    remaining.event(&measuring(0.0), 10.0);
+    let before = remaining.seconds(10.0);
+    remaining.event(&Event::Lasts { test: "point-query".to_string(), seconds: 100.0 }, 12.0);
+    // This round, and five others.
+    let told = remaining.seconds(12.0);
+    assert!(told > before + 500.0 && told < before + 600.0, "{before} {told}");
+}

@@ -67,6 +67,10 @@ impl Work for Delayed {
         Ok(effect)
     }
 
+    fn seek(&mut self, operation: u64) {
+        self.work.seek(operation);
+    }
+
     fn interrupter(&self) -> Result<Interrupter, Error> {
         self.work.interrupter()
     }

@@ -19,6 +19,8 @@ pub(crate) enum Fault {
     Dead,
     /// It loses a row as soon as one is changed.
     LosesRow,
+    /// The view `v` has no end any more.
+    Endless,
     /// It never answers.
     Frozen,
     /// It answers when as many are being started at the same time.
@@ -90,10 +92,15 @@ impl Dbms for Fake {
                 let reason = "the script says so".to_string();
                 return Err(DbmsError::Start { what: "the fake", reason });
             }
-            Some(Fault::Dead) => "drop table sbtest1",
-            Some(Fault::LosesRow) => {
-                "create trigger loses after update on sbtest1 begin delete from sbtest1 where id = 1; end"
-            }
+            Some(Fault::Dead) => &["drop table sbtest1"][..],
+            Some(Fault::LosesRow) => &[
+                "create trigger loses after update on sbtest1 begin delete from sbtest1 where id = 1; end",
+            ],
+            Some(Fault::Endless) => &[
+                "drop view v",
+                "create view v as with recursive c(n) as (select 1 union all select n + 1 from c) \
+                 select n from c",
+            ],
             Some(Fault::Frozen) => {
                 cancel.sleep_until(Instant::now() + Duration::from_secs(600))?;
                 return self.inner.start(home, place, cancel);
@@ -105,7 +112,10 @@ impl Dbms for Fake {
             None => return self.inner.start(home, place, cancel),
         };
         let server = self.inner.start(home, place, cancel)?;
-        server.target().connect()?.run(sql)?;
+        let mut connection = server.target().connect()?;
+        for statement in sql {
+            connection.run(statement)?;
+        }
         Ok(server)
     }
 }

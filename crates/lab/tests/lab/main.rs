@@ -2,6 +2,7 @@
 //! DBMS that follows a script.
 
 mod fake;
+mod own_sql;
 
 use std::cell::Cell;
 use std::path::Path;

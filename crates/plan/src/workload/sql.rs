@@ -27,6 +27,9 @@ pub struct SqlWorkload {
     pub time: Span,
     /// The size of the data files, in bytes.
     pub bytes: u64,
+    /// The load goes on without the statements that a contender refuses.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skips_load_errors: bool,
     /// The SHA-256 of each file, in hexadecimal digits, by its path below the folder: another
     /// session runs the same, or nothing.
     pub files: BTreeMap<String, String>,

@@ -173,6 +173,7 @@ fn brief(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> &'static
 fn tone(verdict: &Verdict) -> Tone {
     match verdict.label {
         Label::Regression { .. }
+        | Label::Overdue { .. }
         | Label::SmallRegression { .. }
         | Label::EfficiencyRegression { .. } => Tone::Regression,
         Label::Improvement { .. } | Label::SmallImprovement { .. } => Tone::Improvement,

@@ -31,7 +31,7 @@ fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase 
         status
     };
     let status = match &verdict.label {
-        Label::Regression { .. } | Label::EfficiencyRegression { .. } => {
+        Label::Regression { .. } | Label::Overdue { .. } | Label::EfficiencyRegression { .. } => {
             let mut status = failed(NonSuccessKind::Failure);
             let mut findings = judged.findings.iter();
             let of_test = findings.find(|finding| finding.tests.contains(&verdict.test));

@@ -51,7 +51,7 @@ const NAMES: [Name; 8] = [
 /// Its place in the order of importance.
 fn place(label: &Label) -> usize {
     match label {
-        Label::Regression { .. } => 0,
+        Label::Regression { .. } | Label::Overdue { .. } => 0,
         Label::SmallRegression { .. } => 1,
         Label::EfficiencyRegression { .. } => 2,
         Label::Improvement { .. } => 3,

@@ -208,7 +208,7 @@ fn troubles(model: &Model) -> Vec<String> {
             let mut note = |text: String| notes.push(format!("{name} {}: {text}", step.name));
             match record.status {
                 Status::Done => {}
-                Status::Failed => note(format!("failed{reason}")),
+                Status::Failed | Status::Overdue => note(format!("failed{reason}")),
                 Status::Interrupted => note(format!("interrupted{reason}")),
                 Status::Running => note(format!("still running when rqps ended{reason}")),
             }

@@ -99,7 +99,7 @@ fn relative_tone(share: f64) -> Tone {
 /// The word for a step without a number.
 pub(super) fn unfinished(measured: &Measured) -> Cell {
     Cell::missing(match measured.record.status {
-        Status::Failed => "failed",
+        Status::Failed | Status::Overdue => "failed",
         Status::Running | Status::Interrupted => "stopped",
         Status::Done => NOT_AVAILABLE,
     })

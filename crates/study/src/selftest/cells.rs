@@ -171,7 +171,10 @@ impl Held<'_> {
         });
         let is_verdict = !matches!(
             verdict.label,
-            Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. }
+            Label::NoChange { .. }
+                | Label::Inconclusive { .. }
+                | Label::Invalid { .. }
+                | Label::Overdue { .. }
         );
         let explained = evidence.filter(|_| is_verdict && is_counted);
         let findings = explained.map(explain).unwrap_or_default();

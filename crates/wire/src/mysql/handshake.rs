@@ -150,28 +150,33 @@ impl Exchange {
     }
 }
 
-/// Logs in, encrypted where the address asks for it; also returns the capabilities that both ends
-/// have.
-pub(super) fn log_in(login: &Login) -> Result<(Socket, CapabilityFlags), Error> {
+/// A login that the server has accepted.
+pub(super) struct MysqlSession {
+    pub(super) socket: Socket,
+    /// Those that both ends have.
+    pub(super) capabilities: CapabilityFlags,
+    /// The server's number of the connection.
+    pub(super) id: u32,
+}
+
+/// Logs in, encrypted where the address asks for it.
+pub(super) fn log_in(login: &Login) -> Result<MysqlSession, Error> {
     let Address::Tls { host, tls, .. } = &login.address else { return attempt(login, None) };
     match attempt(login, Some((host, tls))) {
         Err(first @ Error::Tls { .. }) if tls.need != Need::Always => {
             // The first refusal is reported: it is that of the preferred way.
-            let (mut socket, capabilities) = attempt(login, None).map_err(|other| match other {
+            let mut session = attempt(login, None).map_err(|other| match other {
                 Error::Interrupted(_) => other,
                 _ => first,
             })?;
-            socket.do_without_tls();
-            Ok((socket, capabilities))
+            session.socket.do_without_tls();
+            Ok(session)
         }
         result => result,
     }
 }
 
-fn attempt(
-    login: &Login,
-    tls: Option<(&String, &Tls)>,
-) -> Result<(Socket, CapabilityFlags), Error> {
+fn attempt(login: &Login, tls: Option<(&String, &Tls)>) -> Result<MysqlSession, Error> {
     let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
     let (mut sequence, mut payload) = (0, Vec::new());
     whole_payload(&mut socket, &mut sequence, &mut payload)?;
@@ -236,7 +241,7 @@ fn attempt(
     send(&mut socket, &mut sequence, &response)?;
     finish(&mut socket, login, secrets, exchange, sequence)?;
     socket.logged_in();
-    Ok((socket, capabilities))
+    Ok(MysqlSession { socket, capabilities, id: handshake.connection_id() })
 }
 
 /// Whether the length of the salt in a greeting is one that `mysql_common` can handle: it reads 128

@@ -7,6 +7,8 @@ mod option_file;
 mod packet;
 mod parameters;
 
+use std::os::fd::OwnedFd;
+
 use mysql_common::constants::CapabilityFlags;
 
 use crate::error::{Class, Error};
@@ -14,6 +16,7 @@ use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use handshake::MysqlSession;
 use load::Loading;
 use packet::{
     length_encoded, next_payload, put_length, receive_packet, send_payload, skip_packets_below,
@@ -44,6 +47,9 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Mysql {
     socket: Socket,
+    /// Where its statements are cancelled, and under which number.
+    login: Login,
+    id: u32,
     /// The number of the next packet in the current exchange.
     sequence: u8,
     /// Results end with an OK packet, and nothing is between columns and rows.
@@ -80,9 +86,11 @@ enum Head {
 
 impl Mysql {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let (socket, capabilities) = handshake::log_in(login)?;
+        let MysqlSession { socket, capabilities, id } = handshake::log_in(login)?;
         let mut connection = Mysql {
             socket,
+            login: login.clone(),
+            id,
             sequence: 0,
             deprecate_eof: capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF),
             out: Vec::with_capacity(8 << 10),
@@ -97,6 +105,12 @@ impl Mysql {
             connection.run(sql)?;
         }
         Ok(connection)
+    }
+
+    /// The handle that ends what this socket waits for.
+    fn handle(&self, socket: OwnedFd) -> Interrupter {
+        let (login, id) = (self.login.clone(), self.id);
+        Interrupter::Server(socket, Box::new(move || kill_query(&login, id)))
     }
 
     /// Begins a message with its command.
@@ -290,11 +304,11 @@ impl Connection for Mysql {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.duplicate()?))
+        Ok(self.handle(self.socket.duplicate()?))
     }
 
     fn hand_over(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.hand_over()?))
+        Ok(self.handle(self.socket.hand_over()?))
     }
 
     fn check(&self) -> Result<(), Error> {
@@ -304,10 +318,19 @@ impl Connection for Mysql {
 
 impl Drop for Mysql {
     fn drop(&mut self) {
+        if self.socket.is_given_up() {
+            // A server that cannot be asked is ending, or is not reached.
+            let _ = kill_query(&self.login, self.id);
+        }
         self.begin(COM_QUIT);
         // A server that has ended does not need the quit message.
         let _ = self.send();
     }
+}
+
+/// Asks a server to end the statement of the connection with this number.
+fn kill_query(login: &Login, id: u32) -> Result<(), Error> {
+    Mysql::connect(&login.to_cancel())?.run(&format!("KILL QUERY {id}")).map(drop)
 }
 
 /// A result that has been received completely, a single one with rows: the number of rows and its

@@ -7,6 +7,8 @@ mod parameters;
 mod scripted;
 mod startup;
 
+use std::os::fd::OwnedFd;
+
 use bytes::BytesMut;
 use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorResponseBody, Message};
@@ -19,6 +21,7 @@ use crate::socket::Socket;
 use crate::{Connection, Interrupter, Row, Scripted, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 use scripted::Pipeline;
+use startup::CancelKey;
 
 /// Reads a `postgres://` URL; what it omits is taken from the sources that libpq uses.
 pub fn login(url: &str) -> Result<Login, Error> {
@@ -27,6 +30,9 @@ pub fn login(url: &str) -> Result<Login, Error> {
 
 pub struct Postgres {
     socket: Socket,
+    /// Where and how its statements are cancelled.
+    login: Login,
+    key: CancelKey,
     /// Reused for every message that is sent off the hot path.
     out: BytesMut,
     statements: Vec<Prepared>,
@@ -72,10 +78,11 @@ pub fn lift(connection: &mut dyn Connection, sql: &str) -> Result<(), Error> {
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
-        let socket = startup::log_in(login)?;
-        let out = BytesMut::with_capacity(8 << 10);
+        let (socket, key) = startup::log_in(login)?;
+        let (out, statements) = (BytesMut::with_capacity(8 << 10), Vec::new());
+        let (login_again, pipeline) = (login.clone(), Pipeline::default());
         let mut connection =
-            Postgres { socket, out, statements: Vec::new(), pipeline: Pipeline::default() };
+            Postgres { socket, login: login_again, key, out, statements, pipeline };
         for sql in &login.setup {
             lift(&mut connection, sql)?;
         }
@@ -83,6 +90,12 @@ impl Postgres {
             connection.check_that_it_writes(login)?;
         }
         Ok(connection)
+    }
+
+    /// The handle that ends what this socket waits for.
+    fn handle(&self, socket: OwnedFd) -> Interrupter {
+        let (login, key) = (self.login.clone(), self.key);
+        Interrupter::Server(socket, Box::new(move || startup::cancel(&login, key)))
     }
 
     fn check_that_it_writes(&mut self, login: &Login) -> Result<(), Error> {
@@ -276,11 +289,11 @@ impl Connection for Postgres {
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.duplicate()?))
+        Ok(self.handle(self.socket.duplicate()?))
     }
 
     fn hand_over(&self) -> Result<Interrupter, Error> {
-        Ok(Interrupter::Socket(self.socket.hand_over()?))
+        Ok(self.handle(self.socket.hand_over()?))
     }
 
     fn scripted(&mut self) -> Option<&mut dyn Scripted> {
@@ -294,6 +307,10 @@ impl Connection for Postgres {
 
 impl Drop for Postgres {
     fn drop(&mut self) {
+        if self.socket.is_given_up() {
+            // A server that cannot be asked is ending, or is not reached.
+            let _ = startup::cancel(&self.login, self.key);
+        }
         frontend::terminate(&mut self.out);
         // A server that has ended does not need the Terminate message.
         let _ = self.send();

@@ -22,7 +22,7 @@ use crate::tls::{Need, Tls};
 const NOT_THIS_WAY: &str = "28000";
 
 /// Logs in, trying the ways of the address in order.
-pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
+pub(super) fn log_in(login: &Login) -> Result<(Socket, CancelKey), Error> {
     let Address::Tls { host, tls, .. } = &login.address else {
         return attempt(login, None).map_err(|error| refused(login, error));
     };
@@ -39,14 +39,35 @@ pub(super) fn log_in(login: &Login) -> Result<Socket, Error> {
         result => return result.map_err(|error| refused(login, error)),
     };
     // The first refusal is reported: it is that of the preferred way.
-    let mut socket = attempt(login, second).map_err(|other| match other {
+    let (mut socket, key) = attempt(login, second).map_err(|other| match other {
         Error::Interrupted(_) => other,
         _ => refused(login, error),
     })?;
     if second.is_none() {
         socket.do_without_tls();
     }
-    Ok(socket)
+    Ok((socket, key))
+}
+
+/// What a server asks for before it ends a statement.
+#[derive(Clone, Copy, Default)]
+pub(super) struct CancelKey {
+    process: i32,
+    secret: i32,
+}
+
+/// Asks a server to end the statement of the connection with this key.
+pub(super) fn cancel(login: &Login, key: CancelKey) -> Result<(), Error> {
+    let login = login.to_cancel();
+    let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
+    let mut out = BytesMut::new();
+    frontend::cancel_request(key.process, key.secret, &mut out);
+    socket.send(&out)?;
+    // The server has done what it can when it closes the connection.
+    match socket.receive(1) {
+        Ok(()) | Err(Error::Closed) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 fn is_about_the_way(error: &Error) -> bool {
@@ -57,7 +78,7 @@ fn is_about_the_way(error: &Error) -> bool {
     }
 }
 
-fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<Socket, Error> {
+fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<(Socket, CancelKey), Error> {
     let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
     if let Some((host, tls)) = tls {
         socket = encrypt(socket, host, tls)?;
@@ -74,12 +95,16 @@ fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<Socket, Error> {
     socket.send(&out)?;
     authenticate(&mut socket, login)?;
     // Parameters and the cancellation key follow; the first query may be sent after them.
+    let mut key = CancelKey::default();
     loop {
         socket.in_time()?;
         match next_decoded(&mut socket)? {
             Message::ReadyForQuery(_) => {
                 socket.logged_in();
-                return Ok(socket);
+                return Ok((socket, key));
+            }
+            Message::BackendKeyData(body) => {
+                key = CancelKey { process: body.process_id(), secret: body.secret_key() };
             }
             Message::ErrorResponse(body) => return Err(from_fields(&body)?),
             _ => {}

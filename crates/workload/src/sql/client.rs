@@ -58,7 +58,8 @@ pub(super) struct QueryClient {
     /// What begins and ends an execution, if anything does.
     around: Option<(&'static str, &'static str)>,
     sets: Arc<Vec<Vec<Encoded>>>,
-    /// The place of the set of the next operation, and of this one.
+    /// The places of the sets of the first operation, of the next one, and of this one.
+    first: usize,
     next: usize,
     set: usize,
 }
@@ -87,7 +88,7 @@ impl QueryClient {
             Enclosing::Each => Some((begin, "COMMIT")),
             Enclosing::Rollback => Some((begin, "ROLLBACK")),
         };
-        Ok(QueryClient { connection, statements, around, sets, next: first, set: first })
+        Ok(QueryClient { connection, statements, around, sets, first, next: first, set: first })
     }
 
     fn statement(&mut self, place: usize) -> Result<Effect, Error> {
@@ -133,6 +134,10 @@ impl Work for QueryClient {
             effect += Effect::other();
         }
         Ok(effect)
+    }
+
+    fn seek(&mut self, operation: u64) {
+        self.next = ((self.first as u64 + operation) % self.sets.len() as u64) as usize;
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -10,11 +10,13 @@ use rqps_plan::{
     Build, Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload, Workload,
     is_printable,
 };
-use rqps_wire::Error;
+use rqps_system::printable;
+use rqps_wire::{Connection, Error, scalar};
 
 use super::client::{Encoded, QueryClient, encoded};
+use super::faults::{FolderError, FolderFaults};
 use super::files::{check_unchanged, digests};
-use super::folder::{FolderError, SqlFolder, read};
+use super::folder::{FolderScope, SqlFolder, read};
 use super::load::{fill, literal};
 use super::placeholders::Bound;
 use super::query::SqlQuery;
@@ -23,7 +25,10 @@ use crate::Dialect;
 use crate::asked::{Asked, FlagError};
 use crate::explain::{Explained, explained};
 use crate::script::Script;
-use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, WorkloadError};
+use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, TimeLimit, WorkloadError};
+
+/// Statements that were left out of a load and are named.
+const NAMED_ERRORS: usize = 3;
 
 /// Sets of values of a query.
 const SETS: usize = 1000;
@@ -38,13 +43,20 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     let given = asked.workload.names.join(",");
     let folder = PathBuf::from(&given).canonicalize();
     let folder = folder.map_err(|error| FlagError(format!("cannot read '{given}': {error}")))?;
-    let wrong = |error: FolderError| FlagError(format!("{given}: {error}"));
+    let wrong = |error: FolderFaults| FlagError(format!("{given}: {error}"));
     let mut name = String::new();
     let mut tests: Option<Vec<SqlTest>> = None;
     let mut left_out: Vec<String> = Vec::new();
+    let mut faults = FolderFaults::none();
     for contender in asked.contenders {
         let dbms = contender.dbms;
-        let one = read(&folder, dbms, Dialect::from(contender)).map_err(wrong)?;
+        let one = match read(&folder, (dbms, Dialect::from(contender)), FolderScope::Everything) {
+            Ok(one) => one,
+            Err(found) => {
+                faults.add(found);
+                continue;
+            }
+        };
         let version = match &contender.build {
             Build::Version { version, .. } => numbers(version),
             _ => None,
@@ -75,10 +87,11 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
             }
         });
     }
+    faults.none_or_all().map_err(wrong)?;
     left_out.sort_unstable();
     left_out.dedup();
     let tests = tests.unwrap_or_default();
-    let (files, bytes) = digests(&folder).map_err(wrong)?;
+    let (files, bytes) = digests(&folder).map_err(|error| wrong(error.into()))?;
     let path = folder.display().to_string();
     for text in files.keys().chain([&name, &path]) {
         if !text.chars().all(is_printable) {
@@ -88,7 +101,19 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     }
     let time = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
     let clients = asked.clients;
-    Ok(SqlWorkload { name, folder, tests, left_out, clients, time, bytes, files }.into())
+    let skips_load_errors = asked.skips_load_errors;
+    let plan = SqlWorkload {
+        name,
+        folder,
+        tests,
+        left_out,
+        clients,
+        time,
+        bytes,
+        skips_load_errors,
+        files,
+    };
+    Ok(plan.into())
 }
 
 /// `16.10` as numbers.
@@ -113,6 +138,7 @@ pub(crate) fn tasks(plan: &SqlWorkload) -> Result<Vec<Task>, WorkloadError> {
             family: "sql",
             is_reported: true,
             clients: plan.clients,
+            is_numbered: true,
             warm_up: Some(warm_up),
             time,
             takes: vec![Takes::Time(warm_up + time)],
@@ -126,8 +152,44 @@ pub(crate) fn driver<'a>(
     plan: &'a SqlWorkload,
     site: Site<'a>,
 ) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
-    let folder = read(&plan.folder, site.dbms, site.dialect)?;
+    let folder = read(&plan.folder, (site.dbms, site.dialect), FolderScope::WithoutData)?;
     Ok(Box::new(Queries { plan, site, folder, sets: RefCell::default() }))
+}
+
+/// What a reader must know of statements that were left out.
+fn load_errors(skipped: &[String]) -> Option<String> {
+    let (named, more) = skipped.split_at(skipped.len().min(NAMED_ERRORS));
+    let more = match more.len() {
+        0 => String::new(),
+        more => format!("; and {more} more"),
+    };
+    let what = if skipped.len() == 1 { "load error" } else { "load errors" };
+    (!skipped.is_empty())
+        .then(|| format!("with {} {what}: {}{more}", skipped.len(), named.join("; ")))
+}
+
+fn tables(connection: &mut dyn Connection, dialect: Dialect) -> Result<Vec<String>, Error> {
+    let rows = connection.query(dialect.tables)?;
+    Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
+}
+
+/// The rows of each table.
+pub(super) fn rows_of_tables(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+) -> Result<BTreeMap<String, u64>, Error> {
+    let tables = tables(connection, dialect)?;
+    let count = |table: String| {
+        let rows = scalar(connection, &format!("select count(*) from {table}"))?;
+        Ok((plain_name(&table), rows.and_then(|rows| rows.parse().ok()).unwrap_or_default()))
+    };
+    tables.into_iter().map(count).collect()
+}
+
+/// The name of a table as other DBMSs have it: without schema, quotes and capitals.
+fn plain_name(table: &str) -> String {
+    let name = table.rsplit('.').next().unwrap_or(table);
+    printable(&name.trim_matches(['"', '`']).to_lowercase()).into_owned()
 }
 
 /// The sets of a query by its id.
@@ -167,15 +229,23 @@ impl Queries<'_> {
 impl Driver for Queries<'_> {
     fn tables(&self) -> Vec<String> {
         let Ok(mut connection) = self.site.target.connect() else { return Vec::new() };
-        let rows = connection.query(self.site.dialect.tables).unwrap_or_default();
-        rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect()
+        tables(&mut *connection, self.site.dialect).unwrap_or_default()
     }
 
     fn prepare(&self, task: &Task, _attempt: u32) -> Result<Option<String>, WorkloadError> {
         if task.fills {
             check_unchanged(&self.plan.folder, &self.plan.files)?;
-            fill(&mut *self.site.target.connect()?, &self.folder, self.site.dialect)?;
-            return Ok(None);
+            let Site { target, dbms, dialect, .. } = self.site;
+            let folder = read(&self.plan.folder, (dbms, dialect), FolderScope::Everything)?;
+            let mut skipped = Vec::new();
+            fill(&mut *target.connect()?, &folder, dialect, &mut |refused| {
+                if !self.plan.skips_load_errors {
+                    return Err(refused);
+                }
+                skipped.push(refused.to_string());
+                Ok(())
+            })?;
+            return Ok(load_errors(&skipped));
         }
         self.draw(self.query(task)?)
     }
@@ -230,6 +300,14 @@ impl Driver for Queries<'_> {
         // As for the microbenchmarks, the rate is one of statements.
         cast.worth = query.statements_of_an_execution() as f64;
         Ok(cast)
+    }
+
+    fn row_counts(&self) -> Result<BTreeMap<String, u64>, Error> {
+        rows_of_tables(&mut *self.site.target.connect()?, self.site.dialect)
+    }
+
+    fn time_limit(&self, task: &Task) -> Option<TimeLimit> {
+        self.query(task).ok().map(|query| query.options.timeout)
     }
 
     fn indexers(&self, _task: &Task) -> Result<Vec<Assigned>, Error> {

@@ -8,7 +8,8 @@ use std::path::Path;
 use rqps_system::below;
 use sha2::{Digest, Sha256};
 
-use super::folder::FolderError;
+use super::faults::FolderError;
+use super::packed::is_dump_folder;
 
 /// Folders of a folder that are read.
 const FOLDERS: [&str; 3] = ["load", "params", "queries"];
@@ -20,6 +21,11 @@ const CHUNK: usize = 1 << 20;
 /// data.
 pub(super) fn digests(root: &Path) -> Result<(BTreeMap<String, String>, u64), FolderError> {
     let (mut all, mut bytes) = (BTreeMap::new(), 0);
+    if let (true, Some(folder), Some(name)) = (root.is_file(), root.parent(), root.file_name()) {
+        let file = name.to_string_lossy().into_owned();
+        let (digest, bytes) = digest(folder, &file)?;
+        return Ok((BTreeMap::from([(file, digest)]), bytes));
+    }
     for folder in std::iter::once("").chain(FOLDERS) {
         let path = root.join(folder);
         if !path.exists() {
@@ -32,13 +38,28 @@ pub(super) fn digests(root: &Path) -> Result<(BTreeMap<String, String>, u64), Fo
             let is_read =
                 FOLDERS.contains(&folder) || file.ends_with(".sql") || file.ends_with(".toml");
             if is_read && !file.starts_with('.') && !file.contains("/.") {
-                let (digest, length) = digest(root, &file)?;
-                bytes += if folder == "load" { length } else { 0 };
-                all.insert(file, digest);
+                for file in files_of(root, file)? {
+                    let (digest, length) = digest(root, &file)?;
+                    bytes += if folder == "load" { length } else { 0 };
+                    all.insert(file, digest);
+                }
             }
         }
     }
     Ok((all, bytes))
+}
+
+/// The file itself, or the files of a dump that is a folder.
+fn files_of(root: &Path, file: String) -> Result<Vec<String>, FolderError> {
+    let path = root.join(&file);
+    if !is_dump_folder(&path) {
+        return Ok(vec![file]);
+    }
+    let wrong = |error: io::Error| FolderError::new(&file, format!("cannot read it: {error}"));
+    let entries = fs::read_dir(&path).map_err(wrong)?;
+    let names = entries.map(|entry| entry.map(|it| it.file_name().to_string_lossy().into_owned()));
+    let names = names.collect::<Result<Vec<_>, _>>().map_err(wrong)?;
+    Ok(names.into_iter().map(|name| format!("{file}/{name}")).collect())
 }
 
 fn digest(root: &Path, file: &str) -> Result<(String, u64), FolderError> {

@@ -7,16 +7,19 @@ use std::path::{Path, PathBuf};
 
 use rqps_dbms::Dialect;
 use rqps_plan::{Class, Dbms, suggestion};
-use rqps_system::{below, printable};
+use rqps_system::below;
 
 use super::csv::NamedColumns;
+use super::faults::{FaultNotes, FolderError, FolderFaults};
 use super::options::{Encoding, FolderOptions};
+use super::packed::{GZIP, is_dump_folder, restored, unpacked};
 use super::parameter::{QueryParameter, ValueSource};
 use super::placeholders::{Bound, bind};
 use super::query::{Entry, QueryOptions, SqlQuery, checked_id, header};
 use super::refused::{only_reads, refusal};
+use super::single;
 use super::statements::{SqlStatement, StatementReader, split};
-use super::tokens::{SqlTextError, error};
+use super::tokens::error;
 
 /// Queries of a folder at most.
 const MOST_QUERIES: usize = 4096;
@@ -50,64 +53,70 @@ pub(crate) enum LoadedFile {
     Csv { file: String, table: String, rows: NamedColumns },
 }
 
-/// What is wrong in a folder.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct FolderError {
-    /// Below the folder; empty for the folder.
-    pub(crate) file: String,
-    /// Counted from 1.
-    pub(crate) line: Option<u32>,
-    pub(crate) what: String,
-}
-
-impl std::fmt::Display for FolderError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (file, what) = (printable(&self.file), printable(&self.what));
-        match self.line {
-            Some(line) => write!(f, "{file}:{line}: {what}"),
-            None if file.is_empty() => write!(f, "{what}"),
-            None => write!(f, "{file}: {what}"),
-        }
-    }
-}
-
-impl FolderError {
-    pub(super) fn new(file: &str, what: impl Into<String>) -> FolderError {
-        FolderError { file: file.to_string(), line: None, what: what.into() }
-    }
-
-    fn of_text(file: &str, SqlTextError { line, what }: SqlTextError) -> FolderError {
-        FolderError { file: file.to_string(), line: Some(line), what }
-    }
-}
-
 const OPTIONS: &str = "workload.toml";
 const QUERIES: &str = "queries";
 
+/// How much of a folder is read: clients need no data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FolderScope {
+    Everything,
+    WithoutData,
+}
+
 /// Reads a folder for a DBMS.
-pub(crate) fn read(root: &Path, dbms: Dbms, dialect: Dialect) -> Result<SqlFolder, FolderError> {
-    let mut reader = Reader { root: root.to_path_buf(), dbms, dialect, encoding: Encoding::Utf8 };
-    if !root.is_dir() {
-        let what = format!("'{}' is not a folder", root.display());
-        return Err(FolderError::new("", what));
+pub(crate) fn read(
+    root: &Path,
+    (dbms, dialect): (Dbms, Dialect),
+    reading: FolderScope,
+) -> Result<SqlFolder, FolderFaults> {
+    let (encoding, files) = (Encoding::Utf8, None);
+    let mut reader = Reader { root: root.to_path_buf(), dbms, dialect, encoding, files };
+    if root.is_file() {
+        return read_single(reader);
     }
-    let options = match root.join(OPTIONS).symlink_metadata() {
-        Ok(_) => {
+    if !root.is_dir() {
+        let what = format!("'{}' is not a folder, nor a file .toml", root.display());
+        return Err(FolderError::new("", what).into());
+    }
+    let options = match reader.has(OPTIONS) {
+        true => {
             let text = reader.text(OPTIONS)?;
             FolderOptions::read(&text).map_err(|wrong| FolderError::of_text(OPTIONS, wrong))?
         }
-        Err(_) => FolderOptions::default(),
+        false => FolderOptions::default(),
     };
     reader.encoding = options.encoding;
-    reader.check_names()?;
-    let schema = reader.script("schema")?;
-    let indexes = reader.script("indexes")?;
-    let loads = reader.loads()?;
-    let columns = reader.columns()?;
-    let (queries, left_out) = reader.queries(&options, &columns)?;
-    let own = root.file_name().map(|name| name.to_string_lossy().into_owned());
-    let name = options.name.clone().or(own).unwrap_or_else(|| "sql".to_string());
-    Ok(SqlFolder { name, schema, indexes, loads, columns, queries, left_out })
+    reader.read(&options, reading)
+}
+
+/// Reads a workload in one file, of which all faults are.
+fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
+    let path = std::mem::take(&mut reader.root);
+    let file = path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let file = file.unwrap_or_default();
+    reader.root = path.parent().map(Path::to_path_buf).unwrap_or_default();
+    let text = reader.text(&file)?;
+    let (files, options) =
+        single::read(&text).map_err(|wrong| FolderError::of_text(&file, wrong))?;
+    reader.files = Some(files);
+    let mut read =
+        reader.read(&options, FolderScope::Everything).map_err(|FolderFaults(mut all)| {
+            all.iter_mut().for_each(|one| one.file.clone_from(&file));
+            FolderFaults(all)
+        })?;
+    let scripts = read.schema.iter_mut().chain(&mut read.indexes);
+    scripts.for_each(|script| script.file.clone_from(&file));
+    for load in &mut read.loads {
+        match load {
+            LoadedFile::Sql(script) => script.file.clone_from(&file),
+            LoadedFile::Csv { file: of_rows, .. } => of_rows.clone_from(&file),
+        }
+    }
+    read.queries.iter_mut().for_each(|query| query.file.clone_from(&file));
+    if options.name.is_none() {
+        read.name = file.strip_suffix(".toml").unwrap_or(&file).to_string();
+    }
+    Ok(read)
 }
 
 struct Reader {
@@ -115,18 +124,61 @@ struct Reader {
     dbms: Dbms,
     dialect: Dialect,
     encoding: Encoding,
+    /// The files of a folder that exists in one file alone.
+    files: Option<BTreeMap<String, String>>,
 }
 
 impl Reader {
+    fn read(
+        &self,
+        options: &FolderOptions,
+        reading: FolderScope,
+    ) -> Result<SqlFolder, FolderFaults> {
+        let mut noted = FaultNotes::default();
+        noted.or_default(self.check_names());
+        let schema = noted.or_default(self.script("schema"));
+        let indexes = noted.or_default(self.script("indexes"));
+        let loads = match reading {
+            FolderScope::Everything => noted.or_default(self.names("load")),
+            FolderScope::WithoutData => Vec::new(),
+        };
+        let loads = noted.each(loads.into_iter().map(|name| self.load(name)));
+        let params = noted.or_default(self.names("params"));
+        let columns = params.into_iter().map(|name| Ok((name.clone(), self.column(name)?)));
+        let before = noted.0.len();
+        let columns: BTreeMap<_, _> = noted.each(columns).into_iter().collect();
+        // Queries would name columns that could not be read.
+        let (queries, left_out) = match noted.0.len() == before {
+            true => {
+                let read = self.queries(options, &columns, &mut noted);
+                noted.or_default(read)
+            }
+            false => Default::default(),
+        };
+        if !noted.0.is_empty() {
+            return Err(FolderFaults(noted.0));
+        }
+        let own = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
+        let name = options.name.clone().or(own).unwrap_or_else(|| "sql".to_string());
+        Ok(SqlFolder { name, schema, indexes, loads, columns, queries, left_out })
+    }
+
     /// The text of a file below the folder.
     fn text(&self, file: &str) -> Result<String, FolderError> {
+        if let Some(text) = self.files.as_ref().and_then(|files| files.get(file)) {
+            return Ok(text.clone());
+        }
         let wrong = |what: String| FolderError::new(file, what);
         let path = below(&self.root, Path::new(file)).map_err(|error| wrong(error.to_string()))?;
         let is_file = path.metadata().map_err(|error| wrong(format!("cannot read it: {error}")))?;
         if !is_file.is_file() {
             return Err(wrong("it is not a file".to_string()));
         }
-        let bytes = fs::read(&path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+        let mut bytes =
+            fs::read(&path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
+        if file.ends_with(GZIP) {
+            bytes = unpacked(&bytes).map_err(wrong)?;
+        }
         match self.encoding {
             Encoding::Latin1 => Ok(bytes.into_iter().map(char::from).collect()),
             Encoding::Utf8 => match String::from_utf8(bytes) {
@@ -139,8 +191,21 @@ impl Reader {
         }
     }
 
+    /// Whether there is such a file, or a symbolic link, which is then refused.
+    fn has(&self, file: &str) -> bool {
+        match &self.files {
+            Some(files) => files.contains_key(file),
+            None => self.root.join(file).symlink_metadata().is_ok(),
+        }
+    }
+
     /// The names in a folder below, sorted, without hidden ones; none if there is no such folder.
     fn names(&self, folder: &str) -> Result<Vec<String>, FolderError> {
+        if let Some(files) = &self.files {
+            let is_here = |file: &&String| file.rsplit_once('/').map_or("", |it| it.0) == folder;
+            let name = |file: &String| file.rsplit('/').next().unwrap_or(file).to_string();
+            return Ok(files.keys().filter(is_here).map(name).collect());
+        }
         let wrong = |what: String| FolderError::new(folder, what);
         let path = match folder {
             "" => self.root.clone(),
@@ -196,12 +261,16 @@ impl Reader {
     /// `schema.sql`, or the one for this DBMS.
     fn script(&self, stem: &str) -> Result<Option<SqlScript>, FolderError> {
         let files = self.suffixes().into_iter().map(|suffix| format!("{stem}{suffix}.sql"));
-        let found = files.into_iter().find(|it| self.root.join(it).symlink_metadata().is_ok());
+        let found = files.into_iter().find(|file| self.has(file));
         found.map(|file| self.checked_script(file)).transpose()
     }
 
     fn checked_script(&self, file: String) -> Result<SqlScript, FolderError> {
         let text = self.text(&file)?;
+        self.checked_text(file, text)
+    }
+
+    fn checked_text(&self, file: String, text: String) -> Result<SqlScript, FolderError> {
         for statement in StatementReader::new(&text, self.dialect.lexis) {
             let statement = statement.map_err(|wrong| FolderError::of_text(&file, wrong))?;
             check_allowed(&file, &statement)?;
@@ -213,31 +282,46 @@ impl Reader {
         Ok(SqlScript { file, text })
     }
 
-    fn loads(&self) -> Result<Vec<LoadedFile>, FolderError> {
-        let load = |name: String| {
-            let file = format!("load/{name}");
-            match name.rsplit_once('.') {
-                Some((_, "sql")) => self.checked_script(file).map(LoadedFile::Sql),
-                Some((stem, "csv")) => {
-                    let rows = self.named_columns(&file)?;
-                    Ok(LoadedFile::Csv { table: table(stem).to_string(), rows, file })
-                }
-                _ => Err(FolderError::new(&file, "it is not loaded. Write a file .sql or .csv")),
+    fn load(&self, name: String) -> Result<LoadedFile, FolderError> {
+        let file = format!("load/{name}");
+        match name.strip_suffix(GZIP).unwrap_or(&name).rsplit_once('.') {
+            _ if self.is_dump(&file) => self.restored(file).map(LoadedFile::Sql),
+            Some((_, "sql")) => self.checked_script(file).map(LoadedFile::Sql),
+            Some((stem, "csv")) => {
+                let rows = self.named_columns(&file)?;
+                Ok(LoadedFile::Csv { table: table(stem).to_string(), rows, file })
             }
-        };
-        self.names("load")?.into_iter().map(load).collect()
+            _ => {
+                let what = "it is not loaded. Write a file .sql, .csv, .sql.gz, .csv.gz or .dump";
+                Err(FolderError::new(&file, what))
+            }
+        }
+    }
+
+    /// Whether it is in a format of pg_dump's own: a file, or a folder.
+    fn is_dump(&self, file: &str) -> bool {
+        file.ends_with(".dump") || is_dump_folder(&self.root.join(file))
+    }
+
+    fn restored(&self, file: String) -> Result<SqlScript, FolderError> {
+        let wrong = |what: String| FolderError::new(&file, what);
+        if self.dialect != Dialect::POSTGRES {
+            return Err(wrong("only Postgres loads dumps of pg_restore".to_string()));
+        }
+        let path = below(&self.root, Path::new(&file)).map_err(|error| wrong(error.to_string()))?;
+        let text = restored(&path).map_err(wrong)?;
+        self.checked_text(file, text)
     }
 
     fn named_columns(&self, file: &str) -> Result<NamedColumns, FolderError> {
         NamedColumns::read(&self.text(file)?).map_err(|wrong| FolderError::of_text(file, wrong))
     }
 
-    fn columns(&self) -> Result<BTreeMap<String, NamedColumns>, FolderError> {
-        let read = |name: String| match name.ends_with(".csv") {
-            true => Ok((name.clone(), self.named_columns(&format!("params/{name}"))?)),
+    fn column(&self, name: String) -> Result<NamedColumns, FolderError> {
+        match name.ends_with(".csv") {
+            true => self.named_columns(&format!("params/{name}")),
             false => Err(FolderError::new(&format!("params/{name}"), "it is not a file .csv")),
-        };
-        self.names("params")?.into_iter().map(read).collect()
+        }
     }
 
     /// The queries for this DBMS, and the ids of others.
@@ -245,17 +329,18 @@ impl Reader {
         &self,
         options: &FolderOptions,
         columns: &BTreeMap<String, NamedColumns>,
+        noted: &mut FaultNotes,
     ) -> Result<(Vec<SqlQuery>, Vec<String>), FolderError> {
+        let names = self.names(QUERIES)?;
         let mut by_id: BTreeMap<String, Vec<Option<Dbms>>> = BTreeMap::new();
-        for name in self.names(QUERIES)? {
-            let wrong = |what: String| FolderError::new(&format!("{QUERIES}/{name}"), what);
-            let stem = name.strip_suffix(".sql");
-            let stem = stem.ok_or_else(|| wrong("it is not a file .sql".to_string()))?;
-            let (id, dbms) = match stem.rsplit_once('.').map(|(id, name)| (id, name.parse())) {
-                Some((id, Ok(dbms))) => (id, Some(dbms)),
-                _ => (stem, None),
-            };
-            by_id.entry(checked_id(id).map_err(wrong)?.to_string()).or_default().push(dbms);
+        for (id, dbms) in noted.each(names.iter().map(|name| id_and_dbms(name))) {
+            by_id.entry(id.to_string()).or_default().push(dbms);
+        }
+        if names.is_empty() {
+            return Err(FolderError::new(
+                "",
+                format!("'{}' has no queries/ID.sql", self.root.display()),
+            ));
         }
         if by_id.is_empty() {
             return Err(FolderError::new(
@@ -268,6 +353,7 @@ impl Reader {
             return Err(FolderError::new(QUERIES, what));
         }
         let (mut queries, mut left_out): (Vec<SqlQuery>, Vec<String>) = Default::default();
+        let before = noted.0.len();
         for (id, variants) in by_id {
             let suffix = self.suffixes().into_iter().find(|suffix| {
                 let dbms = suffix.strip_prefix('.').and_then(|name| name.parse().ok());
@@ -275,17 +361,21 @@ impl Reader {
             });
             match suffix {
                 Some(suffix) => {
-                    let query =
-                        self.query(&id, &format!("{QUERIES}/{id}{suffix}.sql"), options, columns)?;
-                    match query.options.is_for(self.dbms, None) {
-                        true => queries.push(query),
-                        false => left_out.push(query.id),
+                    let file = format!("{QUERIES}/{id}{suffix}.sql");
+                    for query in noted.each([self.query(&id, &file, options, columns)]) {
+                        match query.options.is_for(self.dbms, None) {
+                            true => queries.push(query),
+                            false => left_out.push(query.id),
+                        }
                     }
                 }
                 None => left_out.push(id),
             }
         }
-        check_together(options, &queries, &left_out)?;
+        // What is missing would be taken for what was never there.
+        if noted.0.len() == before {
+            check_together(options, &queries, &left_out)?;
+        }
         Ok((queries, left_out))
     }
 
@@ -320,6 +410,18 @@ impl Reader {
         let class = own.class.unwrap_or_else(|| class(&statements));
         Ok(SqlQuery { id, file: file.to_string(), statements: bound, class, options: own })
     }
+}
+
+/// What the name of a query's file says.
+fn id_and_dbms(name: &str) -> Result<(&str, Option<Dbms>), FolderError> {
+    let wrong = |what: String| FolderError::new(&format!("{QUERIES}/{name}"), what);
+    let stem = name.strip_suffix(".sql");
+    let stem = stem.ok_or_else(|| wrong("it is not a file .sql".to_string()))?;
+    let (id, dbms) = match stem.rsplit_once('.').map(|(id, name)| (id, name.parse())) {
+        Some((id, Ok(dbms))) => (id, Some(dbms)),
+        _ => (stem, None),
+    };
+    Ok((checked_id(id).map_err(wrong)?, dbms))
 }
 
 fn check_allowed(file: &str, statement: &SqlStatement<'_>) -> Result<(), FolderError> {

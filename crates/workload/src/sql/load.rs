@@ -27,31 +27,36 @@ pub struct RefusedStatement {
     source: Error,
 }
 
+/// Whether the load goes on after a statement that was refused, which is an error otherwise.
+pub(super) type OnRefused<'r> = dyn FnMut(RefusedStatement) -> Result<(), RefusedStatement> + 'r;
+
 /// Creates the schema, loads the data and creates the indexes.
 pub(super) fn fill(
     connection: &mut dyn Connection,
     folder: &SqlFolder,
     dialect: Dialect,
+    on_refused: &mut OnRefused<'_>,
 ) -> Result<(), WorkloadError> {
     if let Some(schema) = &folder.schema {
-        run(connection, schema, dialect.lexis)?;
+        run(connection, schema, dialect.lexis, on_refused)?;
     }
     for load in &folder.loads {
         match load {
-            LoadedFile::Sql(script) => run(connection, script, dialect.lexis)?,
+            LoadedFile::Sql(script) => run(connection, script, dialect.lexis, on_refused)?,
             LoadedFile::Csv { file, table, rows } => {
                 connection.run("BEGIN")?;
                 for (begin, batch) in (0..).step_by(BATCH).zip(rows.rows.chunks(BATCH)) {
                     let sql = insert(table, &rows.names, batch, dialect.lexis);
                     let line = rows.rows[begin].0;
-                    connection.run(&sql).map_err(|source| refused(file, line, &sql, source))?;
+                    let done = connection.run(&sql).map(drop);
+                    note(done, |source| refused(file, line, &sql, source), on_refused)?;
                 }
                 connection.run("COMMIT")?;
             }
         }
     }
     match &folder.indexes {
-        Some(indexes) => run(connection, indexes, dialect.lexis),
+        Some(indexes) => run(connection, indexes, dialect.lexis, on_refused),
         None => Ok(()),
     }
 }
@@ -60,6 +65,7 @@ fn run(
     connection: &mut dyn Connection,
     script: &SqlScript,
     lexis: Lexis,
+    on_refused: &mut OnRefused<'_>,
 ) -> Result<(), WorkloadError> {
     // It was read whole before, so that it has no error of its own.
     for statement in StatementReader::new(&script.text, lexis).flatten() {
@@ -67,9 +73,23 @@ fn run(
             Some(data) => copy(connection, &statement, data),
             None => connection.run(statement.text).map(drop),
         };
-        done.map_err(|source| refused(&script.file, statement.line, statement.text, source))?;
+        let refused = |source| refused(&script.file, statement.line, statement.text, source);
+        note(done, refused, on_refused)?;
     }
     Ok(())
+}
+
+/// Only what a server refuses can be left out: nothing follows a lost connection.
+fn note(
+    done: Result<(), Error>,
+    refused: impl FnOnce(Error) -> RefusedStatement,
+    on_refused: &mut OnRefused<'_>,
+) -> Result<(), WorkloadError> {
+    match done {
+        Ok(()) => Ok(()),
+        Err(error) if error.is_disconnect() => Err(refused(error).into()),
+        Err(error) => Ok(on_refused(refused(error))?),
+    }
 }
 
 fn refused(file: &str, line: u32, statement: &str, source: Error) -> RefusedStatement {

@@ -1,22 +1,27 @@
 //! A user's own SQL: a folder of schema, data and statements as a workload.
 
+mod check;
 mod client;
 mod csv;
 mod driver;
+mod faults;
 mod files;
 mod folder;
 mod load;
 mod options;
+mod packed;
 mod parameter;
 mod placeholders;
 mod query;
 mod refused;
 mod sets;
+mod single;
 mod statements;
 mod tokens;
 
+pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use driver::{asked, driver, tasks};
-pub use folder::FolderError;
+pub use faults::FolderFaults;
 pub use load::RefusedStatement;
 pub(crate) use query::checked_id;
 pub(crate) use refused::only_reads;

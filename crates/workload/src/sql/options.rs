@@ -85,7 +85,10 @@ fn one_of<T: Copy>(
 }
 
 /// The keys of a query. The value of `param` is a text or a list of texts.
-fn entries(keys: &DeTable<'_>, places: &LineFinder<'_>) -> Result<Vec<Entry>, SqlTextError> {
+pub(super) fn entries(
+    keys: &DeTable<'_>,
+    places: &LineFinder<'_>,
+) -> Result<Vec<Entry>, SqlTextError> {
     let mut entries = Vec::new();
     for (key, value) in keys {
         let name = key.get_ref().to_string();
@@ -109,10 +112,10 @@ fn entries(keys: &DeTable<'_>, places: &LineFinder<'_>) -> Result<Vec<Entry>, Sq
 }
 
 /// Finds the lines of a text.
-struct LineFinder<'a>(&'a str);
+pub(super) struct LineFinder<'a>(pub(super) &'a str);
 
 impl LineFinder<'_> {
-    fn at(&self, byte: usize) -> Position {
+    pub(super) fn at(&self, byte: usize) -> Position {
         let before = &self.0[..byte];
         let line = before.bytes().filter(|byte| *byte == b'\n').count() as u32 + 1;
         let column = before.chars().rev().take_while(|c| *c != '\n').count() as u32 + 1;

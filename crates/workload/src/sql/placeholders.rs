@@ -14,6 +14,8 @@ pub(crate) struct Bound {
     /// For each place its parameter, by its place among those of the query.
     pub(crate) parameters: Vec<usize>,
     pub(crate) returns_rows: bool,
+    /// Where it begins in its file.
+    pub(crate) line: u32,
 }
 
 impl Bound {
@@ -63,7 +65,7 @@ pub(crate) fn bind(
         pieces.push(statement.text[rest..].to_string());
         let returns_rows = ["select", "with", "values", "table", "show", "explain"];
         let returns_rows = returns_rows.iter().any(|word| statement.begins_with(&[word]));
-        Ok(Bound { pieces, parameters, returns_rows })
+        Ok(Bound { pieces, parameters, returns_rows, line: statement.line })
     });
     bound.collect()
 }

@@ -1,13 +1,16 @@
 //! One statement of a folder, or several that are one operation: the lines before it say how it is
 //! measured.
 
-use rqps_plan::{Class, Dbms, suggestion};
+use std::time::Duration;
+
+use rqps_plan::{Class, Dbms, Span, suggestion};
 
 use crate::expression::Position;
 
 use super::parameter::QueryParameter;
 use super::placeholders::Bound;
 use super::tokens::{SqlTextError, error};
+use crate::task::TimeLimit;
 
 /// What a query's file says, checked.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub(crate) struct QueryOptions {
     pub(crate) class: Option<Class>,
     pub(crate) parameters: Vec<QueryParameter>,
     pub(crate) transaction: Enclosing,
+    /// Of an execution.
+    pub(crate) timeout: TimeLimit,
     pub(crate) only: Vec<Releases>,
     pub(crate) except: Vec<Releases>,
 }
@@ -69,7 +74,7 @@ pub(crate) struct Entry {
 type Setter = fn(&mut QueryOptions, &Entry) -> Result<(), String>;
 
 /// The keys. A parameter has a form of its own.
-const KEYS: [(&str, Setter); 6] = [
+const KEYS: [(&str, Setter); 7] = [
     ("id", |options, entry| {
         options.id = Some(checked_id(&entry.value)?.to_string());
         Ok(())
@@ -86,6 +91,16 @@ const KEYS: [(&str, Setter); 6] = [
     }),
     ("transaction", |options, entry| {
         options.transaction = one_of(&entry.value, &ENCLOSINGS)?;
+        Ok(())
+    }),
+    ("timeout", |options, entry| {
+        options.timeout = match entry.value.as_str() {
+            "auto" => TimeLimit::Auto,
+            text => match text.parse::<Span>().map_err(|it| it.to_string())?.0 {
+                Duration::ZERO => return Err("nothing ends within no time".to_string()),
+                limit => TimeLimit::After(limit),
+            },
+        };
         Ok(())
     }),
     ("only", |options, entry| {
@@ -114,6 +129,7 @@ impl Default for QueryOptions {
             class: None,
             parameters: Vec::new(),
             transaction: Enclosing::AsWritten,
+            timeout: TimeLimit::Auto,
             only: Vec::new(),
             except: Vec::new(),
         }

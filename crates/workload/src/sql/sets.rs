@@ -8,7 +8,7 @@ use crate::expression::{Draws, EvaluationError, Expression, Scalar, Scope, Strea
 use crate::random::derive;
 
 use super::csv::{NamedColumns, Record};
-use super::folder::FolderError;
+use super::faults::FolderError;
 use super::parameter::{QueryParameter, ValueSource};
 use super::query::SqlQuery;
 

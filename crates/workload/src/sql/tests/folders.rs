@@ -1,14 +1,20 @@
 //! Folders as users write them, right and wrong.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rqps_dbms::Dialect;
 use rqps_plan::{Class, Dbms};
 use tempfile::TempDir;
 
+use crate::TimeLimit;
 use crate::sql::csv::Record;
-use crate::sql::folder::{FolderError, LoadedFile, SqlFolder, read};
+use crate::sql::faults::{FolderError, FolderFaults};
+use crate::sql::folder::{FolderScope, LoadedFile, SqlFolder, read};
 use crate::sql::query::{Enclosing, Releases};
 use crate::sql::sets::{ParameterSets, draw};
 
@@ -23,13 +29,13 @@ pub(super) fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn read_for(path: &Path, dbms: &str) -> Result<SqlFolder, FolderError> {
+fn read_for(path: &Path, dbms: &str) -> Result<SqlFolder, FolderFaults> {
     let dialect = match dbms {
         "postgres" => Dialect::POSTGRES,
         "sqlite" => Dialect::SQLITE,
         _ => Dialect::INNODB,
     };
-    read(path, dbms.parse().unwrap(), dialect)
+    read(path, (dbms.parse().unwrap(), dialect), FolderScope::Everything)
 }
 
 const SHOP: &[(&str, &str)] = &[
@@ -130,11 +136,15 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     ),
     (
         &[("queries/q.sql", "-- rqps: weigth = 2\nselect 1")],
-        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, only, except, param)",
+        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, timeout, only, except, param)",
     ),
     (
         &[("queries/q.sql", "-- rqps: weight = -1\nselect 1")],
         "queries/q.sql:1: weight = -1: it must be a number that is not negative",
+    ),
+    (
+        &[("queries/q.sql", "-- rqps: timeout = 0\nselect 1")],
+        "queries/q.sql:1: timeout = 0: nothing ends within no time",
     ),
     (
         &[("queries/q.sql", "-- rqps: weight\nselect 1")],
@@ -229,7 +239,10 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     ),
     (&[("params/a.csv", "id,x\n1\n")], "params/a.csv:2: 1 fields, but the first line has 2 names"),
     (&[("params/a.txt", "id")], "params/a.txt: it is not a file .csv"),
-    (&[("load/a.parquet", "")], "load/a.parquet: it is not loaded. Write a file .sql or .csv"),
+    (
+        &[("load/a.parquet", "")],
+        "load/a.parquet: it is not loaded. Write a file .sql, .csv, .sql.gz, .csv.gz or .dump",
+    ),
     (
         &[("load/a.sql", "insert into t values (:a)")],
         "load/a.sql:1: ':a' is a placeholder, which only queries have",
@@ -301,7 +314,7 @@ fn a_folder_without_queries_is_refused() {
     let error = read_for(empty.path(), "sqlite").unwrap_err().to_string();
     assert!(error.ends_with("has no queries/ID.sql"), "{error}");
     let error = read_for(&empty.path().join("none"), "sqlite").unwrap_err().to_string();
-    assert!(error.ends_with("/none' is not a folder"), "{error}");
+    assert!(error.ends_with("/none' is not a folder, nor a file .toml"), "{error}");
     let file = folder(&[("a.sql", "")]);
     assert!(read_for(&file.path().join("a.sql"), "sqlite").is_err());
 }
@@ -459,4 +472,67 @@ fn releases_are_compared_by_their_numbers() {
     }
     let releases: Vec<Releases> = query("postgres").options.only;
     assert_eq!(releases.len(), 1);
+}
+
+#[test]
+fn all_faults_of_a_folder_are_told_at_once() {
+    let folder = folder(&[
+        ("schema.sql", "create table t (id int);\ncreate table u ('"),
+        ("load/1.txt", ""),
+        ("queries/a.sql", "-- rqps: wieght = 2\nselect 1"),
+        ("queries/b.sql", "select :x"),
+        ("queries/c.sql", "select 1"),
+    ]);
+    let told = read_for(folder.path(), "sqlite").unwrap_err().to_string();
+    let lines: Vec<&str> = told.lines().collect();
+    assert_eq!(lines[0], "4 faults:", "{told}");
+    let files = ["schema.sql:2: ", "load/1.txt: ", "queries/a.sql:1: ", "queries/b.sql:1: "];
+    for (line, file) in lines[1..].iter().zip(files) {
+        assert!(line.trim_start().starts_with(file), "{line}");
+    }
+}
+
+#[test]
+fn a_file_is_read_as_the_folder_that_it_stands_for() {
+    let text = "name = \"shop\"\n\
+                schema = \"create table t (id int);\"\n\
+                load = '''\ninsert into t values (1);\n'''\n\
+                [[query]]\nid = \"one\"\nweight = 2\ntimeout = \"3s\"\n\
+                param = [\"id int = random(1, 9)\"]\n\
+                sql = '''\nselect id\nfrom t where id = :id\n'''\n\
+                [[query]]\nid = \"all\"\nsql = \"select * from t\"\n";
+    let folder = folder(&[("shop.toml", text)]);
+    let file = folder.path().join("shop.toml");
+    let read = read_for(&file, "sqlite").unwrap();
+    assert_eq!(read.name, "shop");
+    let ids: Vec<&str> = read.queries.iter().map(|query| query.id.as_str()).collect();
+    assert_eq!(ids, ["all", "one"]);
+    let one = &read.queries[1];
+    assert_eq!((one.options.weight, one.options.parameters.len()), (2.0, 1));
+    assert_eq!(one.options.timeout, TimeLimit::After(Duration::from_secs(3)));
+    // As in the file: the statement begins in line 12, and the load in line 4.
+    assert_eq!((one.file.as_str(), one.statements[0].line), ("shop.toml", 12));
+    let LoadedFile::Sql(load) = &read.loads[0] else { panic!("{:?}", read.loads) };
+    assert_eq!(load.text, "\n\n\ninsert into t values (1);\n");
+    for (wrong, expected) in [
+        ("[[query]]\nid = \"a\"\nsql = '''\nselect :x'''", "shop.toml:4: ':x' has no source"),
+        ("[[query]]\nsql = \"select 1\"", "shop.toml:1: the query that begins here has no id"),
+        ("shema = \"\"", "shop.toml:1: unknown key 'shema': did you mean 'schema'?"),
+    ] {
+        fs::write(&file, wrong).unwrap();
+        let told = read_for(&file, "sqlite").unwrap_err().to_string();
+        assert!(told.starts_with(expected), "{told}");
+    }
+}
+
+#[test]
+fn compressed_data_are_data() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(b"id\n1\n2\n").unwrap();
+    let folder = folder(&[("queries/a.sql", "select 1"), ("load/keep", "")]);
+    fs::remove_file(folder.path().join("load/keep")).unwrap();
+    fs::write(folder.path().join("load/01_t.csv.gz"), encoder.finish().unwrap()).unwrap();
+    let read = read_for(folder.path(), "sqlite").unwrap();
+    let LoadedFile::Csv { table, rows, .. } = &read.loads[0] else { panic!("{:?}", read.loads) };
+    assert_eq!((table.as_str(), rows.rows.len()), ("t", 2));
 }

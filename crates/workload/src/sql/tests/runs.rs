@@ -55,6 +55,7 @@ fn plan(folder: &Path) -> Result<Workload, String> {
         secs: Some(Span(Duration::from_secs(1))),
         fitting: &|_| Asked::SECS,
         check: true,
+        skips_load_errors: false,
     };
     asked.plan().map_err(|error| error.to_string())
 }
@@ -202,4 +203,36 @@ fn what_cannot_be_compared_is_refused_at_once() {
     assert!(error.contains("remote server"), "{error}");
     let missing = plan(&some.path().join("none")).unwrap_err();
     assert!(missing.starts_with("cannot read '"), "{missing}");
+}
+
+#[test]
+fn a_check_tells_all_that_a_server_refuses() {
+    let folder = folder(&[
+        ("schema.sql", "create table t (id int);\ncreate table t (id int);\ncreate tabel u;"),
+        ("load/t.csv", "id\n1\n2\n"),
+        ("queries/good.sql", "select * from t"),
+        ("queries/bad.sql", "\nselect * from nowhere"),
+        (
+            "queries/endless.sql",
+            "-- rqps: timeout = 0.2\nwith recursive c(n) as (select 1 union all select n + 1 from c) \
+             select max(n) from c",
+        ),
+    ]);
+    let database = tempfile::tempdir().unwrap();
+    let target = Target::Sqlite {
+        library: SqliteLibrary::bundled(),
+        path: database.path().join("db"),
+        pragmas: Vec::new(),
+    };
+    let (dbms, dialect) = (rqps_plan::Dbms::Sqlite, Dialect::SQLITE);
+    let site = Site { target: &target, dbms, dialect, seed: 1, is_own: true };
+    let checked = crate::check_folder(folder.path(), site).unwrap();
+    assert_eq!((checked.queries, checked.rows.get("t")), (1, Some(&2)));
+    let begin =
+        ["schema.sql:2: ", "schema.sql:3: ", "queries/bad.sql:2: ", "queries/endless.sql: "];
+    assert_eq!(checked.faults.len(), begin.len(), "{:?}", checked.faults);
+    for (fault, begin) in checked.faults.iter().zip(begin) {
+        assert!(fault.starts_with(begin), "{fault}");
+    }
+    assert!(checked.faults[3].ends_with("it does not end within 0.2 s"), "{:?}", checked.faults);
 }

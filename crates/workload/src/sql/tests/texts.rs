@@ -207,3 +207,35 @@ fn a_placeholder_without_a_source_is_an_error_with_its_line() {
         assert_eq!(error.to_string(), expected);
     }
 }
+
+#[test]
+fn a_dump_of_mariadb_is_its_statements() {
+    let dump = "/*M!999999\\- enable the sandbox mode */ \n\
+                -- MariaDB dump 10.19\n\
+                /*!40101 SET NAMES utf8mb4 */;\n\
+                DROP TABLE IF EXISTS `t`;\n\
+                CREATE TABLE `t` (`id` int) ENGINE=InnoDB /*!50100 PARTITION BY HASH (id) */;\n\
+                LOCK TABLES `t` WRITE;\n\
+                /*!40000 ALTER TABLE `t` DISABLE KEYS */;\n\
+                INSERT INTO `t` VALUES (1),(2);\n\
+                UNLOCK TABLES;\n\
+                DELIMITER ;;\n\
+                /*!50003 CREATE*/ /*!50003 TRIGGER r BEFORE INSERT ON t FOR EACH ROW BEGIN \
+                SET @a = 1; SET @b = 2; END */;;\n\
+                DELIMITER ;\n";
+    let statements = split(dump, Dialect::INNODB.lexis).unwrap();
+    let beginnings = [
+        (3, "/*!40101 SET NAMES utf8mb4 */"),
+        (4, "DROP"),
+        (5, "CREATE TABLE `t` (`id` int) ENGINE=InnoDB /*!50100 PARTITION BY HASH (id) */"),
+        (6, "LOCK"),
+        (7, "/*!40000 ALTER"),
+        (8, "INSERT"),
+        (9, "UNLOCK"),
+        (11, "/*!50003 CREATE*/ /*!50003 TRIGGER"),
+    ];
+    assert_eq!(statements.len(), beginnings.len(), "{statements:?}");
+    for (statement, (line, begins)) in statements.iter().zip(beginnings) {
+        assert!(statement.text.starts_with(begins) && statement.line == line, "{statement:?}");
+    }
+}

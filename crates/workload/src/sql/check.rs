@@ -1,0 +1,102 @@
+//! Checks a folder without measuring: it is loaded, and each query is executed once.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use rqps_dbms::Dialect;
+use rqps_load::{Halt, Work};
+use rqps_plan::Dbms;
+
+use super::client::{QueryClient, encoded};
+use super::driver::rows_of_tables;
+use super::faults::{FolderError, FolderFaults};
+use super::folder::{FolderScope, SqlFolder, read};
+use super::load::fill;
+use super::query::SqlQuery;
+use super::sets::draw;
+use crate::task::{Site, TimeLimit, WorkloadError};
+
+/// How long a query may take that has no timeout of its own.
+const LONGEST: Duration = Duration::from_secs(60);
+
+/// A folder on one server.
+pub struct CheckedFolder {
+    /// Rows by table.
+    pub rows: BTreeMap<String, u64>,
+    /// Queries that were executed.
+    pub queries: usize,
+    /// The ids of those for other DBMSs.
+    pub left_out: Vec<String>,
+    /// What was refused, with file and line.
+    pub faults: Vec<String>,
+}
+
+/// Everything that is wrong in the files of a folder, for one DBMS.
+pub fn check_files(root: &Path, dbms: Dbms, dialect: Dialect) -> Result<(), FolderFaults> {
+    read(root, (dbms, dialect), FolderScope::Everything).map(drop)
+}
+
+/// Loads a folder into a server and executes each query once, whatever was refused before.
+pub fn check_folder(root: &Path, site: Site<'_>) -> Result<CheckedFolder, WorkloadError> {
+    let folder = read(root, (site.dbms, site.dialect), FolderScope::Everything)?;
+    let mut faults = Vec::new();
+    let connection = &mut *site.target.connect()?;
+    fill(connection, &folder, site.dialect, &mut |refused| {
+        faults.push(refused.to_string());
+        Ok(())
+    })?;
+    let rows = rows_of_tables(connection, site.dialect)?;
+    let mut queries = 0;
+    for query in &folder.queries {
+        match execute_once(query, &folder, site) {
+            Ok(()) => queries += 1,
+            Err(WorkloadError::Wire(error)) if error.is_disconnect() => return Err(error.into()),
+            Err(WorkloadError::Wire(error)) => {
+                let line = query.statements.first().map_or(1, |first| first.line);
+                let (file, what) = (query.file.clone(), error.to_string());
+                faults.push(FolderError { file, line: Some(line), what }.to_string());
+            }
+            Err(error) => faults.push(error.to_string()),
+        }
+    }
+    Ok(CheckedFolder { rows, queries, left_out: folder.left_out, faults })
+}
+
+/// On a connection of its own, since a query that is refused may leave a transaction open.
+fn execute_once(query: &SqlQuery, folder: &SqlFolder, site: Site<'_>) -> Result<(), WorkloadError> {
+    let mut connection = site.target.connect()?;
+    let select = &mut |sql: &str| connection.query(sql).map_err(WorkloadError::from);
+    let drawn = draw(query, &folder.columns, site.seed, 1, select)?;
+    let sets = Arc::new(encoded(query, &drawn.sets));
+    let mut client = QueryClient::new(connection, query, site.dialect, sets, 0)?;
+    let limit = match query.options.timeout {
+        TimeLimit::Auto => LONGEST,
+        TimeLimit::After(limit) => limit,
+    };
+    let interrupter = &client.interrupter()?;
+    let (ended, is_over) = channel::<()>();
+    thread::scope(|scope| {
+        let watch = scope.spawn(move || {
+            let is_late = is_over
+                .recv_timeout(limit)
+                .is_err_and(|why| why == std::sync::mpsc::RecvTimeoutError::Timeout);
+            if is_late {
+                interrupter.cancel_statement();
+            }
+            is_late
+        });
+        let done = client.make(&Halt::default()).and_then(|()| client.execute());
+        drop(ended);
+        match watch.join() {
+            Ok(true) => {
+                let what = format!("it does not end within {} s", limit.as_secs_f64());
+                Err(FolderError::new(&query.file, what).into())
+            }
+            _ => Ok(done.map(drop)?),
+        }
+    })
+}

@@ -1,0 +1,92 @@
+//! Data that are not plain text: compressed files, and the dumps that only Postgres's own
+//! pg_restore reads.
+
+use std::io::Read;
+use std::path::Path;
+use std::time::Duration;
+
+use flate2::read::MultiGzDecoder;
+use rqps_system::program::{self, MOST_OUTPUT, Surroundings};
+use rustix::process::Signal;
+
+/// Bytes of text that are kept of a compressed file: the text of a load is held in memory.
+const MOST_BYTES: u64 = 4 << 30;
+/// How long pg_restore may take.
+const LONGEST: Duration = Duration::from_secs(3600);
+
+pub(super) const GZIP: &str = ".gz";
+
+/// What a compressed file holds.
+pub(super) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
+    let mut text = Vec::new();
+    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    match read {
+        Ok(_) if text.len() as u64 > MOST_BYTES => {
+            Err(format!("it holds more than {} GB. Split it", MOST_BYTES >> 30))
+        }
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("cannot unpack it: {error}")),
+    }
+}
+
+/// Whether a folder is one that pg_dump has made.
+pub(super) fn is_dump_folder(path: &Path) -> bool {
+    path.join("toc.dat").is_file()
+}
+
+/// The SQL of a dump in a format of pg_dump's own. Its owners and grants are left out, since the
+/// roles that they name are those of another server.
+pub(super) fn restored(dump: &Path) -> Result<String, String> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let program = program::find("pg_restore", &path).ok_or_else(|| {
+        "it is for pg_restore, which is not in PATH. Install Postgres's client programs, or write \
+         a plain dump"
+            .to_string()
+    })?;
+    let around = Surroundings {
+        folder: Path::new("/"),
+        user: None,
+        environment: &[],
+        at_end: Some(Signal::KILL),
+    };
+    let mut command = program::command(&program, &around);
+    command.args(["--no-owner", "--no-privileges", "--file", "-"]).arg(dump);
+    let said = program::run(&mut command, LONGEST, &mut || Ok(()));
+    let said = said.map_err(|error| format!("cannot run pg_restore: {error}"))?;
+    if !said.status.success() {
+        return Err(format!("pg_restore: {}", said.stderr.trim()));
+    }
+    match (said.stdout.len() as u64) < MOST_OUTPUT {
+        true => Ok(said.stdout),
+        false => Err("its text is too long. Write a plain dump in place of it".to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::*;
+
+    #[test]
+    fn a_compressed_file_is_read_whole_or_refused() {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        encoder.write_all(b"id\n1\n").unwrap();
+        let packed = encoder.finish().unwrap();
+        assert_eq!(unpacked(&packed).unwrap(), b"id\n1\n");
+        let cut = unpacked(&packed[..packed.len() - 4]).unwrap_err();
+        assert!(cut.starts_with("cannot unpack it: "), "{cut}");
+    }
+
+    #[test]
+    fn what_is_no_dump_is_refused_in_the_words_of_pg_restore() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.dump");
+        std::fs::write(&file, "create table t (id int);").unwrap();
+        let refused = restored(&file).unwrap_err();
+        assert!(refused.contains("pg_restore"), "{refused}");
+    }
+}
