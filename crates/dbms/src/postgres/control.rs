@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Error, Target, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
 
 use super::DATABASE;
 use super::meter::meter;
@@ -108,6 +108,9 @@ impl Control for PostgresControl {
             Quiesce::Full if number >= INDEX_CLEANUP_SINCE => "(analyze, index_cleanup on) ",
             Quiesce::Full => "(analyze) ",
         };
+        // The pages of a transaction whose commit is not on disk yet cannot be marked all-visible,
+        // and index-only scans would read them from the table.
+        commit_durably(&mut *connection, "local")?;
         std::thread::scope(|scope| {
             let vacuum = |table: &String| {
                 let sql = format!("vacuum {options}{table}");
@@ -130,13 +133,17 @@ impl Control for PostgresControl {
         }
     }
 
-    /// Commits a message after everything else and waits until it is durable.
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {
-        let mut connection = target.connect()?;
-        connection.run("set synchronous_commit = on")?;
-        connection.run("select pg_logical_emit_message(true, 'rqps', 'settle')")?;
-        Ok(())
+        Ok(commit_durably(&mut *target.connect()?, "on")?)
     }
+}
+
+/// Commits a message after everything else and waits until it is durable: here (`local`), or where
+/// the server is configured to wait for (`on`).
+fn commit_durably(connection: &mut dyn Connection, level: &str) -> Result<(), Error> {
+    connection.run(&format!("set synchronous_commit = {level}"))?;
+    connection.run("select pg_logical_emit_message(true, 'rqps', 'settle')")?;
+    Ok(())
 }
 
 /// Creates the benchmark's database in a server of rqps's own.
