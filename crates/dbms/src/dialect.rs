@@ -60,6 +60,9 @@ pub struct Sql {
     /// The query plan of a statement as a tree; none where its form is not known.
     pub query_plan: fn(&mut dyn Connection, &str) -> Result<Option<QueryPlan>, Error>,
     pub transactions: Transactions,
+    /// Statements around others that must not write, and the code of the error if one of them
+    /// does, or a part of it.
+    pub read_only: ([&'static str; 2], &'static str),
     /// Rows are stored in key order, so that several connections can fill one table.
     pub is_clustered: bool,
     /// Only one connection can write at a time.

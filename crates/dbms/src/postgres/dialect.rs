@@ -46,6 +46,7 @@ pub(crate) static SQL: Sql = Sql {
     plan_node,
     query_plan: super::query_plan::query_plan,
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
+    read_only: (["BEGIN READ ONLY", "ROLLBACK"], "25006"),
     is_clustered: false,
     has_one_writer: false,
     skip_binary_log: None,

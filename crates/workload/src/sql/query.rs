@@ -37,6 +37,11 @@ pub(crate) struct QueryOptions {
     pub(crate) class: Option<Class>,
     pub(crate) parameters: Vec<QueryParameter>,
     pub(crate) transaction: Enclosing,
+    /// How many rows an execution returns, if that is known.
+    pub(crate) rows: Option<RowCount>,
+    pub(crate) order: RowOrder,
+    /// The relative tolerance in which numbers with a point are the same.
+    pub(crate) float: f64,
     pub(crate) only: Vec<Releases>,
     pub(crate) except: Vec<Releases>,
 }
@@ -49,6 +54,24 @@ pub(crate) enum Enclosing {
     Each,
     /// BEGIN and ROLLBACK.
     Rollback,
+}
+
+/// `7`, `0..50` or `>0`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowCount {
+    least: u64,
+    most: u64,
+}
+
+/// What the order of the returned rows means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// It counts where a statement has an ORDER BY of its own.
+    Auto,
+    Exact,
+    Any,
+    /// The rows are not compared.
+    Ignore,
 }
 
 /// `postgres>=15`: a DBMS, or some of its releases.
@@ -69,7 +92,7 @@ pub(crate) struct Entry {
 type Setter = fn(&mut QueryOptions, &Entry) -> Result<(), String>;
 
 /// The keys. A parameter has a form of its own.
-const KEYS: [(&str, Setter); 6] = [
+const KEYS: [(&str, Setter); 9] = [
     ("id", |options, entry| {
         options.id = Some(checked_id(&entry.value)?.to_string());
         Ok(())
@@ -86,6 +109,19 @@ const KEYS: [(&str, Setter); 6] = [
     }),
     ("transaction", |options, entry| {
         options.transaction = one_of(&entry.value, &ENCLOSINGS)?;
+        Ok(())
+    }),
+    ("rows", |options, entry| {
+        let wrong = || "write a number, as in 7, or 0..50 or >0".to_string();
+        options.rows = Some(RowCount::parse(&entry.value).ok_or_else(wrong)?);
+        Ok(())
+    }),
+    ("order", |options, entry| {
+        options.order = one_of(&entry.value, &ORDERS)?;
+        Ok(())
+    }),
+    ("float", |options, entry| {
+        options.float = number(&entry.value)?;
         Ok(())
     }),
     ("only", |options, entry| {
@@ -106,6 +142,16 @@ const ENCLOSINGS: [(&str, Enclosing); 3] = [
     ("rollback", Enclosing::Rollback),
 ];
 
+const ORDERS: [(&str, RowOrder); 4] = [
+    ("auto", RowOrder::Auto),
+    ("exact", RowOrder::Exact),
+    ("any", RowOrder::Any),
+    ("ignore", RowOrder::Ignore),
+];
+
+/// See [`QueryOptions::float`].
+const FLOAT: f64 = 1e-9;
+
 impl Default for QueryOptions {
     fn default() -> Self {
         QueryOptions {
@@ -114,6 +160,9 @@ impl Default for QueryOptions {
             class: None,
             parameters: Vec::new(),
             transaction: Enclosing::AsWritten,
+            rows: None,
+            order: RowOrder::Auto,
+            float: FLOAT,
             only: Vec::new(),
             except: Vec::new(),
         }
@@ -145,6 +194,32 @@ impl QueryOptions {
     pub(crate) fn is_for(&self, dbms: Dbms, version: Option<&[u32]>) -> bool {
         let among = |releases: &[Releases]| releases.iter().any(|it| it.includes(dbms, version));
         (self.only.is_empty() || among(&self.only)) && !among(&self.except)
+    }
+}
+
+impl RowCount {
+    fn parse(text: &str) -> Option<RowCount> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let (least, most) = match (text.strip_prefix('>'), text.split_once("..")) {
+            (Some(above), _) => (number(above)?.checked_add(1)?, u64::MAX),
+            (None, Some((least, most))) => (number(least)?, number(most)?),
+            (None, None) => (number(text)?, number(text)?),
+        };
+        (least <= most).then_some(RowCount { least, most })
+    }
+
+    pub(crate) fn includes(self, rows: u64) -> bool {
+        (self.least..=self.most).contains(&rows)
+    }
+}
+
+impl std::fmt::Display for RowCount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.least, self.most) {
+            (least, u64::MAX) => write!(f, ">{}", least - 1),
+            (least, most) if least == most => write!(f, "{least}"),
+            (least, most) => write!(f, "{least}..{most}"),
+        }
     }
 }
 

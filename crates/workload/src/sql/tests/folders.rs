@@ -130,7 +130,7 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     ),
     (
         &[("queries/q.sql", "-- rqps: weigth = 2\nselect 1")],
-        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, only, except, param)",
+        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, rows, order, float, only, except, param)",
     ),
     (
         &[("queries/q.sql", "-- rqps: weight = -1\nselect 1")],
