@@ -132,7 +132,7 @@ fn notes(verdicts: &Verdicts<'_>) -> Vec<String> {
             let detail = one.baseline.detail.as_deref().unwrap_or_default();
             notes.push(format!("{} fails in the baseline: {detail}.", one.test));
         }
-        notes.extend(one.baseline.note.as_ref().map(|note| format!("{note}.")));
+        notes.extend(one.baseline.note.as_ref().map(|note| format!("{}: {note}.", one.test)));
     }
     notes
 }

@@ -77,11 +77,11 @@ impl Exam<'_> {
         };
         match again() {
             Ok(after) => {
-                let pairs = before.iter().zip(&after);
+                let mut pairs = before.iter().zip(&after);
                 let is_same = |(one, other): (&(AnswerDigest, u64), &(AnswerDigest, u64))| {
                     one.0.rounded == other.0.rounded && one.1 == other.1
                 };
-                if before.len() != after.len() || !pairs.map(is_same).all(|is_same| is_same) {
+                if before.len() != after.len() || !pairs.all(is_same) {
                     let why = "the baseline differs from itself (executed again)".to_string();
                     self.base_differs.get_or_insert(why);
                 }

@@ -229,6 +229,9 @@ impl<'e> Exam<'e> {
                     self.compare_tables()?;
                 }
                 self.all(rollback)?;
+                if number == 0 {
+                    self.compare_loads()?;
+                }
             }
         }
         if matches!(self.undo, Undo::All | Undo::Never) && self.arms[self.base].client.is_some() {
@@ -236,15 +239,15 @@ impl<'e> Exam<'e> {
             self.check_writes_again(&chosen[..rows_by_set.len()])?;
             if self.undo == Undo::All {
                 self.all(rollback)?;
+                self.compare_loads()?;
             }
         }
         self.is_spent |= self.undo == Undo::Never;
         let empty = rows_by_set.iter().filter(|rows| **rows == Some(0)).count();
         if 2 * empty > rows_by_set.len() {
-            let (id, all) = (&self.asked.id, rows_by_set.len());
-            let note = match all {
-                1 => format!("{id} returns no row"),
-                _ => format!("{id} returns no row for {empty} of {all} sets of values"),
+            let note = match rows_by_set.len() {
+                1 => "it returns no row".to_string(),
+                all => format!("it returns no row for {empty} of {all} sets of values"),
             };
             self.arms[self.base].answers.note = Some(note);
         }

@@ -17,6 +17,65 @@ const MOST_TABLE_ROWS: u64 = 1_000_000;
 impl Exam<'_> {
     /// Compares what an execution left in the tables.
     pub(super) fn compare_tables(&mut self) -> Result<(), WorkloadError> {
+        let names = self.table_names()?;
+        for name in names[self.base].keys() {
+            let Some(base) = self.table(self.base, &names, name)? else { return Ok(()) };
+            self.answered.push((base.digest(), base.count));
+            for place in 0..self.arms.len() {
+                if place == self.base || self.arms[place].client.is_none() {
+                    continue;
+                }
+                let Some(other) = self.table(place, &names, name)? else { continue };
+                let found = self.likeness_of_tables(place, &base, &other);
+                if self.arms[place].role == ArmRole::Control {
+                    self.note_base_differs(&found, "the A/A control");
+                }
+                let table = told(name);
+                self.note(place, found, false, &table, &format!("{}\n", table.trim_end()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Tables that differ although the query is undone did so before it.
+    pub(super) fn compare_loads(&mut self) -> Result<(), WorkloadError> {
+        let details: Vec<Option<String>> =
+            self.arms.iter().map(|arm| arm.answers.detail.clone()).collect();
+        let is_of = |detail: &Option<String>, name: &str| {
+            detail.as_ref().is_some_and(|detail| detail.starts_with(&told(name)))
+        };
+        let is_table = |detail: &Option<String>| is_of(detail, "");
+        if !details.iter().any(is_table) {
+            return Ok(());
+        }
+        let names = self.table_names()?;
+        for name in names[self.base].keys() {
+            for place in 0..self.arms.len() {
+                if !is_of(&details[place], name) {
+                    continue;
+                }
+                let Some(base) = self.table(self.base, &names, name)? else { return Ok(()) };
+                let Some(other) = self.table(place, &names, name)? else { continue };
+                if self.likeness_of_tables(place, &base, &other) != Likeness::Same
+                    && let Some(detail) = &mut self.arms[place].answers.detail
+                {
+                    detail.push_str(", after the load already");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn likeness_of_tables(&self, place: usize, base: &Answer, other: &Answer) -> Likeness {
+        match likeness(base, other, self.rule(place, None)) {
+            // Between DBMSs, letters may be other ones in the same place.
+            Likeness::Order => Likeness::Same,
+            found => found,
+        }
+    }
+
+    /// The names of the tables of all arms.
+    fn table_names(&mut self) -> Result<Vec<BTreeMap<String, String>>, WorkloadError> {
         let mut names: Vec<BTreeMap<String, String>> = Vec::new();
         for place in 0..self.arms.len() {
             let arm = &mut self.arms[place];
@@ -31,27 +90,7 @@ impl Exam<'_> {
                 }
             });
         }
-        for name in names[self.base].keys() {
-            let Some(base) = self.table(self.base, &names, name)? else { return Ok(()) };
-            self.answered.push((base.digest(), base.count));
-            for place in 0..self.arms.len() {
-                if place == self.base || self.arms[place].client.is_none() {
-                    continue;
-                }
-                let Some(other) = self.table(place, &names, name)? else { continue };
-                let found = match likeness(&base, &other, self.rule(place, None)) {
-                    // Between DBMSs, letters may be other ones in the same place.
-                    Likeness::Order => Likeness::Same,
-                    found => found,
-                };
-                if self.arms[place].role == ArmRole::Control {
-                    self.note_base_differs(&found, "the A/A control");
-                }
-                let table = format!("table {name}: ");
-                self.note(place, found, false, &table, &format!("table {name}\n"));
-            }
-        }
-        Ok(())
+        Ok(names)
     }
 
     /// The rows of a table of an arm; none if it fails.
@@ -68,6 +107,14 @@ impl Exam<'_> {
             Ok(answer) => Ok(Some(answer)),
             Err(error) => self.fail(place, error, "").map(|()| None),
         }
+    }
+}
+
+/// How a difference in a table is told; of any table without a name.
+fn told(name: &str) -> String {
+    match name {
+        "" => "table ".to_string(),
+        name => format!("table {name}: "),
     }
 }
 

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 use super::folders::folder;
 use super::runs::plan;
 use crate::answers::{AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner};
-use crate::{Dialect, Site};
+use crate::{Dialect, Site, WorkloadError};
 
 const SCHEMA: &str = "create table t (id integer primary key, name text, price real);
     insert into t values (1, 'a', 1.5), (2, null, 2.5), (3, 'c', null), (4, 'c', 0.0);
@@ -45,6 +45,10 @@ fn databases(queries: &[(&str, &str)], more: &[&str]) -> Databases {
 impl Databases {
     /// What the arms answer: the first is the baseline, and the last the control if there is one.
     fn answers(&self, test: &str, has_control: bool) -> TestAnswers {
+        self.try_answers(test, has_control).unwrap()
+    }
+
+    fn try_answers(&self, test: &str, has_control: bool) -> Result<TestAnswers, WorkloadError> {
         let plan = plan(self.folder.path()).unwrap();
         let last = self.targets.len() - 1;
         let arm = |(place, target): (usize, &'_ Target)| {
@@ -62,7 +66,7 @@ impl Databases {
             role: *role,
         });
         let examiner = examiner(&plan, arms.collect()).unwrap().unwrap();
-        examiner.examine(test).unwrap()
+        examiner.examine(test)
     }
 
     /// The answers of the only contender.
@@ -152,6 +156,38 @@ fn a_lost_update_is_found_and_all_is_undone() {
 }
 
 #[test]
+fn tables_that_differ_before_a_query_are_told_so() {
+    let query = "update n set hits = hits + 1";
+    let found = databases(&[("q", query)], &["", "update t set price = 9 where id = 1"]);
+    let found = found.contender("q");
+    assert_eq!(found.verdict, RowsVerdict::Different);
+    let said = "table t: 1 of 4 rows differ, after the load already";
+    assert_eq!(found.detail.as_deref(), Some(said));
+}
+
+#[test]
+fn a_query_whose_class_reads_but_that_writes_is_refused() {
+    let query = "-- rqps: class = point\nupdate n set hits = 1";
+    let databases = databases(&[("q", query)], &["", ""]);
+    let error = databases.try_answers("q", false).map(|_| ()).unwrap_err();
+    assert!(error.is_refusal());
+    let said = "queries/q.sql: it writes, although its class says that it reads. Write class = \
+                update for it, or transaction = rollback";
+    assert_eq!(error.to_string(), said);
+}
+
+#[test]
+fn what_a_query_commits_spends_the_data() {
+    let query = "begin;\nupdate n set hits = hits + 1;\ncommit";
+    let found = databases(&[("q", query)], &["", ""]).answers("q", false);
+    assert_eq!((found.arms[1].verdict, found.is_spent), (RowsVerdict::Same, true));
+    let other = databases(&[("q", query)], &["", "update n set hits = 7"]).answers("q", false);
+    assert_eq!(other.arms[1].verdict, RowsVerdict::NotComparable, "nothing shows the baseline");
+    let control = databases(&[("q", query)], &["", "update n set hits = 7", ""]).answers("q", true);
+    assert_eq!(control.arms[1].verdict, RowsVerdict::Different);
+}
+
+#[test]
 fn a_baseline_that_differs_from_itself_shows_nothing_of_others() {
     let random = databases(
         &[("q", "select random()"), ("w", "insert into n values (random(), 1)")],
@@ -203,7 +239,7 @@ fn a_query_that_returns_no_rows_is_told() {
     let query = "-- rqps: param id int = random(4, 9)\nselect * from t where id = :id";
     let found = databases(&[("q", query)], &["", ""]).answers("q", false);
     let note = found.arms[0].note.as_deref();
-    assert_eq!(note, Some("q returns no row for 5 of 6 sets of values"));
+    assert_eq!(note, Some("it returns no row for 5 of 6 sets of values"));
     assert_eq!((found.arms[0].sets, found.arms[0].rows), (6, 1));
     assert_eq!(found.arms[0].digest, found.arms[1].digest);
 }
