@@ -86,9 +86,6 @@ fn open_to_all(path: &Path) {
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
 
-/// Mounts locks of a test's own, where this machine allows that.
-const OWN_LOCKS: &str = "mount -t tmpfs locks /run/lock";
-
 /// A command that starts the program of its arguments with mounts that only that program sees.
 fn with_mounts(mounts: &str) -> Command {
     let mut command = Command::new("unshare");
@@ -116,13 +113,25 @@ impl Rqps {
     }
 
     /// For comparisons whose times do not matter. A lock allows one measurement on a machine at a
-    /// time, but half of the time one of two CPUs waits for the other.
+    /// time, but half of the time one of two CPUs waits for the other. Where this machine does not
+    /// allow mounts, no other test of the file runs meanwhile.
     pub(crate) fn with_own_locks() -> Rqps {
-        let tried = with_mounts(OWN_LOCKS).arg("true").output();
-        let can = tried.is_ok_and(|it| it.status.success());
-        let mut rqps = if can { Rqps::new() } else { Rqps::alone() };
-        rqps.mounts = can.then(|| OWN_LOCKS.to_string());
+        let mut rqps = Rqps::new();
+        let mounts = rqps.own_locks();
+        let tried = with_mounts(&mounts).arg("true").output();
+        if !tried.is_ok_and(|it| it.status.success()) {
+            drop(rqps);
+            return Rqps::alone();
+        }
+        rqps.mounts = Some(mounts);
         rqps
+    }
+
+    /// A command that puts a folder of the test's in the place of the machine's locks.
+    fn own_locks(&self) -> String {
+        let locks = self.path("locks");
+        fs::create_dir(&locks).unwrap();
+        format!("mount --bind {} /run/lock", locks.display())
     }
 
     /// On a machine on which programs can allocate this many KiB, whatever other programs use, and
@@ -137,7 +146,7 @@ impl Rqps {
         let file = rqps.path("meminfo");
         fs::write(&file, lines.collect::<String>()).unwrap();
         let bind = format!("mount --bind {} /proc/meminfo", file.display());
-        rqps.mounts = Some(format!("{OWN_LOCKS} && {bind}"));
+        rqps.mounts = Some(format!("{} && {bind}", rqps.own_locks()));
         rqps
     }
 

@@ -1,6 +1,5 @@
 //! Comparisons: a difference is found with the right sign, spoilt measurements are discarded, and
-//! nothing is lost when a process dies. Only one comparison measures on a machine at a time, so
-//! these tests run one after the other.
+//! nothing is lost when a process dies.
 
 use std::process::{Child, Command};
 use std::sync::Arc;
@@ -35,7 +34,7 @@ fn test<'a>(comparison: &'a Value, name: &str) -> &'a Value {
 
 #[test]
 fn a_slower_contender_is_a_regression() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let junit = rqps.path("verdicts.xml");
     let slower = format!(
         "sqlite {SLOW} --workload micro:update-index --no-control {SMALL} --strict --junit {}",
@@ -72,7 +71,7 @@ fn a_slower_contender_is_a_regression() {
 
 #[test]
 fn a_faster_contender_is_an_improvement() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let faster =
         format!("{SLOW} sqlite --workload micro:update-index --no-control {SMALL} --confirm=3");
     let ended = start(&rqps, &faster).finish().ok();
@@ -160,7 +159,7 @@ impl Drop for Burners {
 
 #[test]
 fn what_is_measured_on_a_busy_machine_does_not_count() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let burners = Burners::start();
     let arguments = "sqlite again=sqlite --workload micro:point-query --rows 2K --secs 0.2 \
                      --rounds 3 --loads 1 --strict";
@@ -207,7 +206,7 @@ impl Drop for Stopper {
 /// The target of qr100 is 100 rows per second; rows that are late at the end are missing.
 #[test]
 fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 again=postgres@17.6 --workload ibench:l.i0,l.x,l.i1,l.i2,qr100 \
                      --rows 1K --secs 3 --rounds 3 --no-control";
     let running = start(&rqps, arguments);
@@ -339,7 +338,7 @@ fn a_budget_that_is_too_small_says_what_would_fit() {
 
 #[test]
 fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = format!(
         "postgres@17.6 more=postgres@17.6?wal_level=logical&synchronous_commit=on \
          --workload micro:point-query,update-index --clients 2 {SMALL}"
@@ -413,7 +412,7 @@ fn a_server_that_does_more_for_each_statement_is_a_longer_code_path() {
 
 #[test]
 fn two_comparisons_do_not_measure_each_other() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let long = "sqlite again=sqlite --workload micro:point-query --rows 2K --secs 60 --rounds 3";
     let first = start(&rqps, long);
     first.wait_for("round 1 of at most 3");

@@ -230,7 +230,7 @@ fn nothing_is_left_behind_when_a_terminal_becomes_narrower() {
 
 #[test]
 fn a_comparison_shows_its_intervals() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = "sqlite mmap=sqlite?mmap_size=64M --rows 10K --secs 0.3 --rounds 6 --no-guards \
                      --workload micro:point-query,range-covered-pk";
     let mut terminal = Terminal::start(command(&rqps, "compare", arguments), 100, 30);

@@ -9,7 +9,7 @@ const SMALL: &str = "--rows 2K --secs 0.2 --rounds 3 --no-guards";
 /// missing, and this test fails with that.
 #[test]
 fn a_profile_names_the_functions_of_a_real_server() {
-    let rqps = Rqps::alone();
+    let rqps = Rqps::with_own_locks();
     let arguments = format!(
         "postgres@17.6 postgres@18.0 --workload micro:point-query --no-control --profile=point-query \
          --keep-data {SMALL}"

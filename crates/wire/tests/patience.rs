@@ -19,6 +19,9 @@ const WELCOME: &[u8] = b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I";
 const UPDATED: &[u8] = b"C\0\0\0\x0dUPDATE 3\0Z\0\0\0\x05I";
 const NOTHING: &[u8] = b"";
 
+/// ErrorResponse of a statement that a timeout has ended, and ReadyForQuery.
+const ENDED: &[u8] = b"E\0\0\0\x18SERROR\0C57014\0Mcut\0\0Z\0\0\0\x05I";
+
 const UPDATE: &str = "update t set n = 1";
 
 fn target(path: PathBuf, cancel: &Cancel) -> Target {
@@ -95,4 +98,32 @@ fn silence_ends_only_control_work_that_nobody_wants_any_more() {
         assert!(matches!(silent, Err(Error::Interrupted(_))), "{query}");
     }
     assert_eq!(client.run(UPDATE).unwrap(), 3);
+}
+
+/// A server of Postgres that lets everybody in, and ends the first so many statements.
+fn with_a_timeout(path: PathBuf, ended: usize) -> Target {
+    let listener = UnixListener::bind(&path).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut asked = [0; 4096];
+        let answers = [WELCOME].into_iter().chain(std::iter::repeat_n(ENDED, ended));
+        for answer in answers.chain(std::iter::repeat(UPDATED)) {
+            match stream.read(&mut asked) {
+                Ok(1..) => stream.write_all(answer).unwrap(),
+                _ => return,
+            }
+        }
+    });
+    let Target::Postgres(login) = target(path, &Cancel::default()) else { unreachable!() };
+    Target::Postgres(Login { setup: vec!["set statement_timeout = 0".to_string()], ..login })
+}
+
+#[test]
+fn a_timeout_of_the_role_may_end_the_statement_that_lifts_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let mut lifted = with_a_timeout(path("lifted"), 3).connect().unwrap();
+    assert_eq!(lifted.run(UPDATE).unwrap(), 3);
+    let never = with_a_timeout(path("never"), 100).connect().err().unwrap();
+    assert_eq!(never.to_string(), "cut (57014)");
 }

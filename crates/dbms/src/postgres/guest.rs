@@ -121,9 +121,8 @@ impl PostgresGuest {
     /// Begins a transaction that no timeout ends and that changes nothing in its session, which in
     /// a pool would be shared with others.
     fn begin(connection: &mut dyn Connection) -> Result<(), Error> {
-        connection.run("begin")?;
-        connection.run("set local statement_timeout = 0")?;
-        Ok(())
+        // A timeout that ends it leaves a failed transaction behind.
+        postgres::lift(connection, "rollback; begin; set local statement_timeout = 0")
     }
 
     /// The evidence that two connections are not two sessions.

@@ -83,13 +83,32 @@ const BIND_TAIL: usize = 4;
 /// Bytes of rows in one message of a COPY.
 const LOAD_CHUNK: usize = 64 << 10;
 
+/// SQLSTATE of a statement that a timeout has ended.
+const QUERY_CANCELED: &str = "57014";
+/// How often a statement may be ended before that is an error.
+const STRIKES: usize = 10;
+
+/// Runs a statement that lifts timeouts. They hold until it has ended, so on a busy machine they
+/// may end it; Postgres calls that a user request if they were lifted a moment ago.
+pub fn lift(connection: &mut dyn Connection, sql: &str) -> Result<(), Error> {
+    let mut strikes = 0;
+    loop {
+        match connection.run(sql) {
+            Err(Error::Server { code, .. }) if code == QUERY_CANCELED && strikes < STRIKES => {
+                strikes += 1;
+            }
+            other => return other.map(drop),
+        }
+    }
+}
+
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
         let socket = startup::log_in(login)?;
         let out = BytesMut::with_capacity(8 << 10);
         let mut connection = Postgres { socket, out, statements: Vec::new() };
         for sql in &login.setup {
-            connection.run(sql)?;
+            lift(&mut connection, sql)?;
         }
         if login.terms.is_writable {
             connection.check_that_it_writes(login)?;
