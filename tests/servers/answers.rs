@@ -63,6 +63,8 @@ fn found(build: &str, setting: &str, faulty: &str) -> (Rqps, BTreeMap<String, Va
     QUERIES.iter().for_each(|(id, text, _)| write(&format!("queries/{id}.sql"), text));
     let divisor = "select 1 / case when FAULTY then 0 else 1 end as one";
     write("queries/broken.postgres.sql", divisor);
+    let ends = "select pg_terminate_backend(pg_backend_pid()) where FAULTY";
+    write("queries/ended.postgres.sql", ends);
     let contenders = format!("good={build} bad={build}?{setting}");
     let ended = compare(&rqps, &folder, &contenders).finish().expect_code(1);
     let result = result(&rqps);
@@ -128,6 +130,10 @@ fn wrong_answers_of_postgres_are_found_and_one_that_fails() {
     assert_eq!(broken["rows"]["verdict"], "fails", "{broken}");
     let detail = broken["rows"]["detail"].as_str().unwrap();
     assert_eq!(detail, "set 1 of values: division by zero (22012)");
+    let ended = &statements["ended"];
+    assert_eq!(ended["rows"]["verdict"], "fails", "{ended}");
+    let detail = ended["rows"]["detail"].as_str().unwrap();
+    assert!(detail.contains("terminating connection"), "{detail}");
 }
 
 #[test]

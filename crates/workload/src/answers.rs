@@ -52,7 +52,7 @@ pub struct TestAnswers {
 }
 
 /// Asks all arms the same.
-pub trait Examiner {
+pub trait AnswerExaminer {
     fn examine(&self, test: &str) -> Result<TestAnswers, WorkloadError>;
 }
 
@@ -65,9 +65,9 @@ pub fn has_answers(workload: &Workload) -> bool {
 pub fn examiner<'a>(
     workload: &'a Workload,
     arms: Vec<AnsweringArm<'a>>,
-) -> Result<Option<Box<dyn Examiner + 'a>>, WorkloadError> {
+) -> Result<Option<Box<dyn AnswerExaminer + 'a>>, WorkloadError> {
     match workload {
         Workload::SqlWorkload(plan) => Ok(Some(Box::new(SqlExaminer::new(plan, arms)?))),
-        Workload::InsertBenchmark(_) | Workload::Microbenchmark(_) => Ok(None),
+        _ => Ok(None),
     }
 }

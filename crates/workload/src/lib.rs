@@ -21,7 +21,7 @@ use std::str::FromStr;
 use rqps_plan::{Workload, suggestion};
 
 pub use answers::{
-    AnsweringArm, ArmAnswers, ArmRole, Examiner, TestAnswers, examiner, has_answers,
+    AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner, has_answers,
 };
 pub use asked::{Asked, FlagError, Verb, Wanted};
 pub use check::CheckError;

@@ -9,8 +9,8 @@ use super::{Judged, Verdicts, label, ratio, span};
 use crate::Report;
 
 /// A suite for each contender, a case for each test. A wrong answer is a failure, and so is a
-/// regression of the rate, or of its cost, by at least the margin; an invalid test is an error; an inconclusive test is skipped;
-/// all others have passed. None if the run is no comparison.
+/// regression of the rate, or of its cost, by at least the margin; an invalid test is an error; an
+/// inconclusive test is skipped; all others have passed. None if the run is no comparison.
 pub fn junit(report: &Report<'_>) -> Option<String> {
     let verdicts = report.verdicts.as_ref()?;
     let mut suites = quick_junit::Report::new(format!("rqps compare {}", verdicts.base));

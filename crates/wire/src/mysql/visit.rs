@@ -30,7 +30,7 @@ const STRING: u8 = 0xfe;
 const UNSIGNED: u16 = 0x20;
 
 /// A column as far as its values are decoded by it.
-struct Described {
+struct BinaryColumn {
     code: u8,
     is_unsigned: bool,
 }
@@ -80,7 +80,7 @@ impl Mysql {
         &mut self,
         count: u64,
         visitor: &mut dyn RowVisitor,
-    ) -> Result<Vec<Described>, Error> {
+    ) -> Result<Vec<BinaryColumn>, Error> {
         let (mut columns, mut described) = (Vec::new(), Vec::new());
         for _ in 0..count {
             let payload = self.payload()?;
@@ -111,7 +111,7 @@ fn counted(bytes: &[u8]) -> Result<(&[u8], &[u8]), Error> {
 
 /// Catalogue, schema, table, original table, name, original name; then, behind a length, character
 /// set, length, type, flags.
-fn description(payload: &[u8]) -> Result<(ResultColumn, Described), Error> {
+fn description(payload: &[u8]) -> Result<(ResultColumn, BinaryColumn), Error> {
     let mut rest = payload;
     for _ in 0..4 {
         rest = counted(rest)?.1;
@@ -129,11 +129,11 @@ fn description(payload: &[u8]) -> Result<(ResultColumn, Described), Error> {
     };
     let is_unsigned = u16::from_le_bytes([low, high]) & UNSIGNED != 0;
     let name = String::from_utf8_lossy(name).into_owned();
-    Ok((ResultColumn { name, kind }, Described { code, is_unsigned }))
+    Ok((ResultColumn { name, kind }, BinaryColumn { code, is_unsigned }))
 }
 
 /// A row: a byte 0, a bit for each NULL from the third bit on, the other values.
-fn row<'a>(payload: &'a [u8], columns: &[Described]) -> Result<Vec<Field<'a>>, Error> {
+fn row<'a>(payload: &'a [u8], columns: &[BinaryColumn]) -> Result<Vec<Field<'a>>, Error> {
     let nulls = payload.get(1..).ok_or_else(short)?;
     let (nulls, mut rest) =
         nulls.split_at_checked((columns.len() + 2).div_ceil(8)).ok_or_else(short)?;
@@ -151,7 +151,7 @@ fn row<'a>(payload: &'a [u8], columns: &[Described]) -> Result<Vec<Field<'a>>, E
     Ok(fields)
 }
 
-fn field<'a>(bytes: &'a [u8], column: &Described) -> Result<(Field<'a>, &'a [u8]), Error> {
+fn field<'a>(bytes: &'a [u8], column: &BinaryColumn) -> Result<(Field<'a>, &'a [u8]), Error> {
     let width = match column.code {
         TINY => 1,
         SHORT | YEAR => 2,
@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     fn decoded(code: u8, is_unsigned: bool, bytes: &[u8]) -> Field<'_> {
-        let (field, rest) = field(bytes, &Described { code, is_unsigned }).unwrap();
+        let (field, rest) = field(bytes, &BinaryColumn { code, is_unsigned }).unwrap();
         assert_eq!(rest, b"", "all of it is read");
         field
     }
@@ -253,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_row_has_its_nulls_in_front_and_a_broken_one_is_an_error() {
-        let column = |code| Described { code, is_unsigned: false };
+        let column = |code| BinaryColumn { code, is_unsigned: false };
         let columns = [column(TINY), column(STRING), column(LONG)];
         let payload = [0, 0b0000_1000, 7, 1, 0, 0, 0];
         let expected = [Field::Int(7), Field::Null, Field::Int(1)];

@@ -14,13 +14,13 @@ const DIGITS: usize = 8;
 
 /// A value. Whole numbers and decimals are text, so that a column may become wider.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Cell {
+pub(super) enum AnswerValue {
     Null,
     Float(f64),
     Text(Box<[u8]>),
 }
 
-pub(super) type AnswerRow = Box<[Cell]>;
+pub(super) type AnswerRow = Box<[AnswerValue]>;
 
 /// What one execution of a statement returned.
 #[derive(Clone, Debug)]
@@ -77,12 +77,12 @@ impl Answer {
         first_half(&self.sequence.clone().finalize())
     }
 
-    fn hash(&mut self, row: &[Cell], is_rounded: bool) -> u128 {
+    fn hash(&mut self, row: &[AnswerValue], is_rounded: bool) -> u128 {
         self.scratch.clear();
         for cell in row {
             match cell {
-                Cell::Null => self.scratch.push(0),
-                Cell::Float(value) => {
+                AnswerValue::Null => self.scratch.push(0),
+                AnswerValue::Float(value) => {
                     self.scratch.push(1);
                     match is_rounded {
                         true => {
@@ -91,7 +91,7 @@ impl Answer {
                         false => self.scratch.extend_from_slice(&value.to_bits().to_le_bytes()),
                     }
                 }
-                Cell::Text(text) => {
+                AnswerValue::Text(text) => {
                     self.scratch.push(2);
                     self.scratch.extend_from_slice(&(text.len() as u64).to_le_bytes());
                     self.scratch.extend_from_slice(text);
@@ -115,7 +115,7 @@ impl RowVisitor for Answer {
         let cell = |(field, column): (&Field<'_>, &ResultColumn)| cell(field, column.kind, self);
         let row: AnswerRow = fields.iter().zip(&self.columns).map(cell).collect();
         let exact = self.hash(&row, false);
-        let has_floats = row.iter().any(|cell| matches!(cell, Cell::Float(_)));
+        let has_floats = row.iter().any(|cell| matches!(cell, AnswerValue::Float(_)));
         let rounded = if has_floats { self.hash(&row, true) } else { exact };
         self.count += 1;
         self.digest.exact = self.digest.exact.wrapping_add(exact);
@@ -130,22 +130,22 @@ impl RowVisitor for Answer {
     }
 }
 
-fn length(cell: &Cell) -> usize {
+fn length(cell: &AnswerValue) -> usize {
     match cell {
-        Cell::Text(text) => text.len(),
-        Cell::Null | Cell::Float(_) => 0,
+        AnswerValue::Text(text) => text.len(),
+        AnswerValue::Null | AnswerValue::Float(_) => 0,
     }
 }
 
-fn cell(field: &Field<'_>, kind: ColumnKind, Answer { is_across, .. }: &Answer) -> Cell {
-    let text = |bytes: &[u8]| Cell::Text(bytes.into());
+fn cell(field: &Field<'_>, kind: ColumnKind, Answer { is_across, .. }: &Answer) -> AnswerValue {
+    let text = |bytes: &[u8]| AnswerValue::Text(bytes.into());
     match field {
-        Field::Null => Cell::Null,
+        Field::Null => AnswerValue::Null,
         Field::Int(value) => text(value.to_string().as_bytes()),
         // SQL compares 0 with -0, and NaN with NaN, as equal.
-        Field::Float(value) if *value == 0.0 => Cell::Float(0.0),
-        Field::Float(value) if value.is_nan() => Cell::Float(f64::NAN),
-        Field::Float(value) => Cell::Float(*value),
+        Field::Float(value) if *value == 0.0 => AnswerValue::Float(0.0),
+        Field::Float(value) if value.is_nan() => AnswerValue::Float(f64::NAN),
+        Field::Float(value) => AnswerValue::Float(*value),
         Field::Text(bytes) if !is_across => text(bytes),
         Field::Text(bytes) => text(&in_common(bytes, kind)),
     }

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::answer::{Answer, AnswerRow, Cell};
+use super::answer::{Answer, AnswerRow, AnswerValue};
 
 /// How the answers of a statement are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,12 +30,12 @@ pub(super) enum Likeness {
     Same,
     /// The same rows in another order.
     Order,
-    Different(Difference),
+    Different(RowDifference),
 }
 
 /// How two answers differ.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Difference {
+pub(super) struct RowDifference {
     /// Without values.
     pub(super) what: String,
     /// The query may leave open which rows it returns: both returned as many.
@@ -52,7 +52,7 @@ const MOST_ALIKE: usize = 1_000;
 
 pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Likeness {
     if let Some(what) = heads(base, other, rule.is_across) {
-        return Likeness::Different(Difference { what, ..Difference::default() });
+        return Likeness::Different(RowDifference { what, ..RowDifference::default() });
     }
     if !base.returns_rows() {
         // MySQL counts rows that have changed, and others those that were found.
@@ -61,7 +61,7 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
             true => Likeness::Same,
             false => {
                 let what = format!("{} rows affected, not {}", other.changed, base.changed);
-                Likeness::Different(Difference { what, ..Difference::default() })
+                Likeness::Different(RowDifference { what, ..RowDifference::default() })
             }
         };
     }
@@ -87,7 +87,7 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
         ([], Sequence::Ordered) => return Likeness::Order,
         ([], Sequence::Exact) => {
             let what = "the same rows in another order".to_string();
-            return Likeness::Different(Difference { what, ..Difference::default() });
+            return Likeness::Different(RowDifference { what, ..RowDifference::default() });
         }
         _ if rule.is_across && has_same_count => {
             let lower = [lower_case(&base.rows), lower_case(&other.rows)];
@@ -107,7 +107,7 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
         shown.map(|row| in_words(row, base)).collect::<Vec<_>>()
     };
     let rows = [shown(missing), shown(new)];
-    Likeness::Different(Difference { what, has_same_count, rows })
+    Likeness::Different(RowDifference { what, has_same_count, rows })
 }
 
 /// What differs in the columns of two answers.
@@ -135,7 +135,7 @@ fn by_digest(base: &Answer, other: &Answer, rule: LikenessRule) -> Likeness {
                 true => "rows differ, which are too long to be kept".to_string(),
                 false => format!("{} rows, not {}", other.count, base.count),
             };
-            Likeness::Different(Difference { what, has_same_count, ..Difference::default() })
+            Likeness::Different(RowDifference { what, has_same_count, ..RowDifference::default() })
         }
     }
 }
@@ -145,13 +145,13 @@ fn floats(base: &Answer, other: &Answer) -> Vec<bool> {
     let mut floats = vec![false; base.columns.len()];
     for row in base.rows.iter().chain(&other.rows) {
         for (is_float, cell) in floats.iter_mut().zip(row) {
-            *is_float |= matches!(cell, Cell::Float(_));
+            *is_float |= matches!(cell, AnswerValue::Float(_));
         }
     }
     floats
 }
 
-fn is_alike(one: &[Cell], other: &[Cell], floats: &[bool], tolerance: f64) -> bool {
+fn is_alike(one: &[AnswerValue], other: &[AnswerValue], floats: &[bool], tolerance: f64) -> bool {
     let mut pairs = one.iter().zip(other).zip(floats);
     pairs.all(|((one, other), is_float)| match (number(one), number(other)) {
         (Some(one), Some(other)) if *is_float => is_close(one, other, tolerance),
@@ -166,11 +166,11 @@ fn is_close(one: f64, other: f64, tolerance: f64) -> bool {
     one == other || both_nan || (one - other).abs() <= tolerance * largest
 }
 
-fn number(cell: &Cell) -> Option<f64> {
+fn number(cell: &AnswerValue) -> Option<f64> {
     match cell {
-        Cell::Null => None,
-        Cell::Float(value) => Some(*value),
-        Cell::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
+        AnswerValue::Null => None,
+        AnswerValue::Float(value) => Some(*value),
+        AnswerValue::Text(text) => std::str::from_utf8(text).ok()?.parse().ok(),
     }
 }
 
@@ -246,11 +246,11 @@ fn unpaired<'a>(
 }
 
 /// The order of rows by what is no number with a point.
-fn by_key(one: &[Cell], other: &[Cell], floats: &[bool]) -> Ordering {
+fn by_key(one: &[AnswerValue], other: &[AnswerValue], floats: &[bool]) -> Ordering {
     let mut pairs = one.iter().zip(other).zip(floats).filter(|(_, is_float)| !**is_float);
     let differing = pairs.find_map(|((one, other), _)| {
         let order = match (one, other) {
-            (Cell::Text(one), Cell::Text(other)) => {
+            (AnswerValue::Text(one), AnswerValue::Text(other)) => {
                 // Numbers as people sort them.
                 (one.len(), one).cmp(&(other.len(), other))
             }
@@ -261,17 +261,17 @@ fn by_key(one: &[Cell], other: &[Cell], floats: &[bool]) -> Ordering {
     differing.unwrap_or(Ordering::Equal)
 }
 
-fn rank(cell: &Cell) -> u8 {
+fn rank(cell: &AnswerValue) -> u8 {
     match cell {
-        Cell::Null => 0,
-        Cell::Float(_) => 1,
-        Cell::Text(_) => 2,
+        AnswerValue::Null => 0,
+        AnswerValue::Float(_) => 1,
+        AnswerValue::Text(_) => 2,
     }
 }
 
-fn by_floats(one: &[Cell], other: &[Cell], floats: &[bool]) -> Ordering {
+fn by_floats(one: &[AnswerValue], other: &[AnswerValue], floats: &[bool]) -> Ordering {
     let mut pairs = one.iter().zip(other).zip(floats).filter(|(_, is_float)| **is_float);
-    let value = |cell: &Cell| number(cell).unwrap_or(f64::NEG_INFINITY);
+    let value = |cell: &AnswerValue| number(cell).unwrap_or(f64::NEG_INFINITY);
     let differing = pairs.find_map(|((one, other), _)| {
         let order = value(one).total_cmp(&value(other));
         order.is_ne().then_some(order)
@@ -280,10 +280,10 @@ fn by_floats(one: &[Cell], other: &[Cell], floats: &[bool]) -> Ordering {
 }
 
 fn lower_case(rows: &[AnswerRow]) -> Vec<AnswerRow> {
-    let lower = |cell: &Cell| match cell {
-        Cell::Text(text) => {
+    let lower = |cell: &AnswerValue| match cell {
+        AnswerValue::Text(text) => {
             let text = String::from_utf8_lossy(text).to_lowercase();
-            Cell::Text(text.into_bytes().into())
+            AnswerValue::Text(text.into_bytes().into())
         }
         other => other.clone(),
     };
@@ -291,12 +291,12 @@ fn lower_case(rows: &[AnswerRow]) -> Vec<AnswerRow> {
 }
 
 /// A row for people, with the names of its columns.
-fn in_words(row: &[Cell], answer: &Answer) -> String {
-    let field = |(cell, column): (&Cell, &rqps_wire::ResultColumn)| {
+fn in_words(row: &[AnswerValue], answer: &Answer) -> String {
+    let field = |(cell, column): (&AnswerValue, &rqps_wire::ResultColumn)| {
         let value = match cell {
-            Cell::Null => "NULL".to_string(),
-            Cell::Float(value) => value.to_string(),
-            Cell::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
+            AnswerValue::Null => "NULL".to_string(),
+            AnswerValue::Float(value) => value.to_string(),
+            AnswerValue::Text(text) => format!("'{}'", String::from_utf8_lossy(text)),
         };
         format!("{} = {value}", column.name)
     };

@@ -5,7 +5,7 @@ use rqps_plan::RowsVerdict;
 use rqps_wire::Error;
 
 use super::tables::{table_answer, tables};
-use super::{Asked, Exam, Undo, begin, rollback};
+use super::{AskedArm, Exam, Undo, begin, rollback};
 use crate::answers::ArmRole;
 use crate::sql::answer::{Answer, AnswerDigest};
 use crate::task::WorkloadError;
@@ -47,8 +47,8 @@ impl Exam<'_> {
 
     /// The same of a query that writes: all sets are executed again, once they are undone.
     pub(super) fn check_writes_again(&mut self, chosen: &[usize]) -> Result<(), WorkloadError> {
-        let is_control = |arm: &Asked<'_>| arm.role == ArmRole::Control;
-        let differs = |arm: &Asked<'_>| arm.answers.verdict == RowsVerdict::Different;
+        let is_control = |arm: &AskedArm<'_>| arm.role == ArmRole::Control;
+        let differs = |arm: &AskedArm<'_>| arm.answers.verdict == RowsVerdict::Different;
         if self.arms.iter().any(is_control) || !self.arms.iter().any(differs) {
             return Ok(());
         }

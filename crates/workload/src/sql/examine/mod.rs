@@ -14,13 +14,13 @@ use rqps_plan::{Dbms, RowsVerdict, SqlWorkload};
 use rqps_wire::Error;
 use sha2::{Digest, Sha256};
 
-use crate::answers::{AnsweringArm, ArmAnswers, ArmRole, Examiner, TestAnswers};
+use crate::answers::{AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers};
 use crate::sql::answer::{Answer, AnswerDigest};
 use crate::sql::client::{QueryClient, encoded};
 use crate::sql::csv::Record;
 use crate::sql::driver::{SETS, explained_query};
 use crate::sql::folder::{FolderError, SqlFolder, read};
-use crate::sql::likeness::{Difference, Likeness, LikenessRule, Sequence, likeness};
+use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, Sequence, likeness};
 use crate::sql::placeholders::Bound;
 use crate::sql::query::{Enclosing, RowOrder, SqlQuery};
 use crate::sql::sample::sample;
@@ -63,7 +63,7 @@ impl<'a> SqlExaminer<'a> {
     }
 }
 
-impl Examiner for SqlExaminer<'_> {
+impl AnswerExaminer for SqlExaminer<'_> {
     fn examine(&self, test: &str) -> Result<TestAnswers, WorkloadError> {
         let (base, folder) = &self.arms[self.base];
         let query = |folder: &'_ Rc<SqlFolder>| {
@@ -128,7 +128,7 @@ impl Undo {
 }
 
 /// An arm that is asked.
-struct Asked<'e> {
+struct AskedArm<'e> {
     site: Site<'e>,
     role: ArmRole,
     /// None once it has failed.
@@ -140,7 +140,7 @@ struct Asked<'e> {
 /// One query, asked of all arms.
 struct Exam<'e> {
     asked: &'e SqlQuery,
-    arms: Vec<Asked<'e>>,
+    arms: Vec<AskedArm<'e>>,
     sets: &'e [Record],
     base: usize,
     undo: Undo,
@@ -161,12 +161,12 @@ impl<'e> Exam<'e> {
         arm: &AnsweringArm<'e>,
         query: &SqlQuery,
         chosen: &[usize],
-    ) -> Result<Asked<'e>, WorkloadError> {
+    ) -> Result<AskedArm<'e>, WorkloadError> {
         let site = arm.site;
         let names = |query: &SqlQuery| -> Vec<String> {
             query.options.parameters.iter().map(|it| it.name.clone()).collect()
         };
-        let mut asked = Asked {
+        let mut asked = AskedArm {
             site,
             role: arm.role,
             client: None,
@@ -424,7 +424,7 @@ impl<'e> Exam<'e> {
                 answers.detail = Some(format!("{nth}the same rows in another order"));
             }
             Likeness::Order => {}
-            Likeness::Different(Difference { what, has_same_count, rows: [missing, new] }) => {
+            Likeness::Different(RowDifference { what, has_same_count, rows: [missing, new] }) => {
                 let is_first = answers.verdict != RowsVerdict::Different;
                 let is_tie = tie && has_same_count;
                 answers.may_tie = is_tie && (is_first || answers.may_tie);

@@ -50,10 +50,7 @@ impl Exam<'_> {
         }
         let names = self.table_names()?;
         for name in names[self.base].keys() {
-            for place in 0..self.arms.len() {
-                if !is_of(&details[place], name) {
-                    continue;
-                }
+            for (place, _) in details.iter().enumerate().filter(|(_, it)| is_of(it, name)) {
                 let Some(base) = self.table(self.base, &names, name)? else { return Ok(()) };
                 let Some(other) = self.table(place, &names, name)? else { continue };
                 if self.likeness_of_tables(place, &base, &other) != Likeness::Same
