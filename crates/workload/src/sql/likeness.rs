@@ -8,7 +8,7 @@ use super::answer::{Answer, AnswerRow, AnswerValue};
 /// How the answers of a statement are compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LikenessRule {
-    pub(super) order: Sequence,
+    pub(super) order: RowSequence,
     /// The relative tolerance of numbers with a point.
     pub(super) float: f64,
     /// The arms are of different DBMSs.
@@ -17,7 +17,7 @@ pub(super) struct LikenessRule {
 
 /// What the order of rows means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sequence {
+pub(super) enum RowSequence {
     /// Nothing.
     Free,
     /// The query has one, which ties and collations may leave open.
@@ -65,7 +65,7 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
             }
         };
     }
-    let is_free = rule.order == Sequence::Free;
+    let is_free = rule.order == RowSequence::Free;
     let is_one = base.count == other.count && base.digest() == other.digest();
     if is_one && (is_free || base.sequence() == other.sequence()) {
         return Likeness::Same;
@@ -83,9 +83,9 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
     let [missing, new] = unmatched([&base.rows, &other.rows], &floats, rule.float);
     match (missing.as_slice(), rule.order) {
         ([], _) if !new.is_empty() => {}
-        ([], Sequence::Free) => return Likeness::Same,
-        ([], Sequence::Ordered) => return Likeness::Order,
-        ([], Sequence::Exact) => {
+        ([], RowSequence::Free) => return Likeness::Same,
+        ([], RowSequence::Ordered) => return Likeness::Order,
+        ([], RowSequence::Exact) => {
             let what = "the same rows in another order".to_string();
             return Likeness::Different(RowDifference { what, ..RowDifference::default() });
         }
@@ -127,9 +127,9 @@ fn by_digest(base: &Answer, other: &Answer, rule: LikenessRule) -> Likeness {
     let has_same_count = base.count == other.count;
     let is_same = has_same_count && base.digest().rounded == other.digest().rounded;
     match (is_same, rule.order) {
-        (true, Sequence::Free) => Likeness::Same,
+        (true, RowSequence::Free) => Likeness::Same,
         (true, _) if base.sequence() == other.sequence() => Likeness::Same,
-        (true, Sequence::Ordered) => Likeness::Order,
+        (true, RowSequence::Ordered) => Likeness::Order,
         _ => {
             let what = match has_same_count {
                 true => "rows differ, which are too long to be kept".to_string(),
@@ -323,7 +323,7 @@ mod tests {
         answer
     }
 
-    fn rule(order: Sequence) -> LikenessRule {
+    fn rule(order: RowSequence) -> LikenessRule {
         LikenessRule { order, float: 1e-9, is_across: false }
     }
 
@@ -344,7 +344,7 @@ mod tests {
     #[test]
     fn seeded_faults_are_found_and_what_is_none_is_not() {
         let base = table(Field::Null, 2.5);
-        let likeness = |other: &Answer| likeness(&base, other, rule(Sequence::Free));
+        let likeness = |other: &Answer| likeness(&base, other, rule(RowSequence::Free));
         assert_eq!(likeness(&table(Field::Null, 2.5)), Likeness::Same);
         assert_eq!(likeness(&table(Field::Null, 2.5 * (1.0 + 1e-10))), Likeness::Same);
         for (fault, other) in [
@@ -370,7 +370,7 @@ mod tests {
     #[test]
     fn the_sign_of_zero_and_the_name_of_nan_are_no_differences() {
         let zero = |value| answer(&["x"], &[&[Field::Float(value)]]);
-        let alike = |one, other| likeness(&zero(one), &zero(other), rule(Sequence::Exact));
+        let alike = |one, other| likeness(&zero(one), &zero(other), rule(RowSequence::Exact));
         assert_eq!(alike(0.0, -0.0), Likeness::Same);
         assert_eq!(alike(f64::NAN, -f64::NAN), Likeness::Same);
         assert!(matches!(alike(f64::NAN, 0.0), Likeness::Different(_)));
@@ -385,11 +385,12 @@ mod tests {
             answer(&["id"], &rows)
         };
         let (one, other) = (rows([1, 2, 3]), rows([2, 3, 1]));
-        assert_eq!(likeness(&one, &other, rule(Sequence::Free)), Likeness::Same);
-        assert_eq!(likeness(&one, &other, rule(Sequence::Ordered)), Likeness::Order);
-        assert!(matches!(likeness(&one, &other, rule(Sequence::Exact)), Likeness::Different(_)));
+        assert_eq!(likeness(&one, &other, rule(RowSequence::Free)), Likeness::Same);
+        assert_eq!(likeness(&one, &other, rule(RowSequence::Ordered)), Likeness::Order);
+        assert!(matches!(likeness(&one, &other, rule(RowSequence::Exact)), Likeness::Different(_)));
         let twice = rows([1, 1, 3]);
-        let Likeness::Different(found) = likeness(&twice, &rows([1, 3, 3]), rule(Sequence::Free))
+        let Likeness::Different(found) =
+            likeness(&twice, &rows([1, 3, 3]), rule(RowSequence::Free))
         else {
             panic!("a multiset counts")
         };
@@ -404,30 +405,30 @@ mod tests {
             answer(&["a", "b"], &rows)
         };
         let (one, other) = (rows([[1.0, 7.0], [1.0, 5.0]]), rows([[1.0, 7.0], [1.0 + 1e-12, 5.0]]));
-        assert_eq!(likeness(&one, &other, rule(Sequence::Free)), Likeness::Same);
+        assert_eq!(likeness(&one, &other, rule(RowSequence::Free)), Likeness::Same);
     }
 
     #[test]
     fn names_of_columns_and_affected_rows_count_within_a_dbms() {
         let (one, other) = (answer(&["a"], &[]), answer(&["b"], &[]));
-        let Likeness::Different(found) = likeness(&one, &other, rule(Sequence::Free)) else {
+        let Likeness::Different(found) = likeness(&one, &other, rule(RowSequence::Free)) else {
             panic!("another name")
         };
         assert_eq!(found.what, "a column has the name 'b', not 'a'");
-        let across = LikenessRule { is_across: true, ..rule(Sequence::Free) };
+        let across = LikenessRule { is_across: true, ..rule(RowSequence::Free) };
         assert_eq!(likeness(&one, &other, across), Likeness::Same);
         let changed = |changed| {
             let mut answer = Answer::new(false);
             answer.changed = changed;
             answer
         };
-        let found = likeness(&changed(3), &changed(2), rule(Sequence::Free));
+        let found = likeness(&changed(3), &changed(2), rule(RowSequence::Free));
         assert!(matches!(found, Likeness::Different(it) if it.what == "2 rows affected, not 3"));
     }
 
     #[test]
     fn another_dbms_may_spell_and_type_a_value_differently() {
-        let across = LikenessRule { is_across: true, ..rule(Sequence::Free) };
+        let across = LikenessRule { is_across: true, ..rule(RowSequence::Free) };
         let (one, other) =
             (answer(&["x"], &[&[Field::Float(1.5)]]), answer(&["x"], &[&[text("1.5")]]));
         assert_eq!(likeness(&one, &other, across), Likeness::Same);

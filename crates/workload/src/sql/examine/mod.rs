@@ -20,7 +20,7 @@ use crate::sql::client::{QueryClient, encoded};
 use crate::sql::csv::Record;
 use crate::sql::driver::{SETS, explained_query};
 use crate::sql::folder::{FolderError, SqlFolder, read};
-use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, Sequence, likeness};
+use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, RowSequence, likeness};
 use crate::sql::placeholders::Bound;
 use crate::sql::query::{Enclosing, RowOrder, SqlQuery};
 use crate::sql::sample::sample;
@@ -347,9 +347,9 @@ impl<'e> Exam<'e> {
     fn rule(&self, place: usize, statement: Option<&Bound>) -> LikenessRule {
         let is_ordered = statement.is_some_and(|statement| statement.is_ordered);
         let order = match self.asked.options.order {
-            RowOrder::Exact if statement.is_some() => Sequence::Exact,
-            RowOrder::Auto if is_ordered => Sequence::Ordered,
-            _ => Sequence::Free,
+            RowOrder::Exact if statement.is_some() => RowSequence::Exact,
+            RowOrder::Auto if is_ordered => RowSequence::Ordered,
+            _ => RowSequence::Free,
         };
         LikenessRule {
             order,
