@@ -181,11 +181,11 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", help_heading = PRECISION, requires = "instructions_only",
         default_value = "0.3%")]
     instructions_threshold: Percent,
-    /// Exit with 1 on any regression, or only on more instructions
+    /// Exit with 1 on any regression, or only on other changes
     ///
-    /// With code-path, a regression whose instructions are the same does not fail. One whose
-    /// instructions are not known does.
-    #[arg(long, value_name = "regression|code-path", help_heading = OUTPUT,
+    /// With code-path, a regression whose instructions are the same does not fail; with plan, only
+    /// changed query plans do, and with rows only wrong answers, which always fail.
+    #[arg(long, value_name = "regression|code-path|plan|rows", help_heading = OUTPUT,
         default_value = "regression")]
     fail_on: ToFail,
     /// Also write the verdicts as JUnit XML.
@@ -239,7 +239,11 @@ impl FromStr for ToFail {
         match text {
             "regression" => Ok(ToFail(FailOn::Regression)),
             "code-path" => Ok(ToFail(FailOn::CodePath)),
-            _ => Err(format!("'{text}' is not a kind of change. Write regression or code-path")),
+            "plan" => Ok(ToFail(FailOn::Plan)),
+            "rows" => Ok(ToFail(FailOn::Rows)),
+            _ => Err(format!(
+                "'{text}' is not a kind of change. Write regression, code-path, plan or rows"
+            )),
         }
     }
 }

@@ -250,7 +250,7 @@ impl Setup {
             Outcome::Failed => Exit::Failed,
             Outcome::Interrupted => Exit::Interrupted,
         };
-        if !(run.rounds.is_empty() && run.counts.is_empty()) {
+        if !(run.rounds.is_empty() && run.counts.is_empty() && run.answers.is_empty()) {
             let files = report::write(directory, &report)?;
             then(&report, &files)?;
         }

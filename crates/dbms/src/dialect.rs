@@ -62,6 +62,9 @@ pub struct Sql {
     /// The operators of such a tree whose inputs several processes work on.
     pub parallel: &'static [&'static str],
     pub transactions: Transactions,
+    /// Statements around others that must not write, and the code of the error if one of them
+    /// does, or a part of it.
+    pub read_only: ([&'static str; 2], &'static str),
     /// Rows are stored in key order, so that several connections can fill one table.
     pub is_clustered: bool,
     /// Only one connection can write at a time.

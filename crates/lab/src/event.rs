@@ -104,6 +104,13 @@ pub enum Event {
         needed: u64,
         available: u64,
     },
+    /// The answers of all contenders to a test are compared.
+    Answering {
+        test: String,
+        /// From 1.
+        number: usize,
+        tests: usize,
+    },
     /// All servers of a round are being started.
     RoundBegun {
         round: u32,

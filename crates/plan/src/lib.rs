@@ -18,6 +18,7 @@ mod operation;
 mod plan_file;
 mod quantity;
 mod query_plan;
+mod rows_verdict;
 mod source;
 mod sweep;
 pub mod workload;
@@ -41,6 +42,7 @@ pub use operation::Operation;
 pub use plan_file::{Plan, PlanError};
 pub use quantity::{Count, Memory, QuantityError, Span};
 pub use query_plan::{IndexUsed, QueryPlan};
+pub use rows_verdict::RowsVerdict;
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_plan::{Comparison, Method, Plan};
 
 use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
-use crate::{ContenderRecord, CountRecord, ProfileRecord, RoundRecord, Run};
+use crate::{AnswerRecord, ContenderRecord, CountRecord, ProfileRecord, RoundRecord, Run};
 
 /// Why the rounds of several comparisons cannot be merged, even with force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +80,7 @@ pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeEr
         rounds: Vec::new(),
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         parts: Vec::new(),
         differences,
     };
@@ -255,6 +256,18 @@ fn add(joined: &mut Run, name: String, run: Run, rounds: &BTreeMap<u32, u32>) {
         let of = |known: &CountRecord| (known.test.clone(), known.contender.clone());
         if joined.counts.iter().all(|known| of(known) != of(&count)) {
             joined.counts.push(count);
+        }
+    }
+    // A wrong answer of one run is one of the whole.
+    for answer in run.answers {
+        let is_of =
+            |known: &&mut AnswerRecord| known.test == answer.test && known.arm == answer.arm;
+        match joined.answers.iter_mut().find(is_of) {
+            None => joined.answers.push(answer),
+            Some(known) if answer.verdict.is_wrong() && !known.verdict.is_wrong() => {
+                *known = answer;
+            }
+            Some(_) => {}
         }
     }
     for record in run.contenders {

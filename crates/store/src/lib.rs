@@ -3,6 +3,7 @@
 //! `results.sqlite` is the journal as well: a test of a single run has a row from its start, a
 //! round of a comparison from its end. So it shows what a killed rqps had finished.
 
+mod answers;
 mod column;
 mod counts;
 mod directory;
@@ -22,6 +23,7 @@ mod series;
 mod work;
 mod write;
 
+pub use answers::AnswerRecord;
 pub use counts::{CountRecord, FunctionCount};
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
@@ -51,6 +53,8 @@ pub struct Run {
     pub profiles: Vec<ProfileRecord>,
     /// For a comparison, by test and contender.
     pub counts: Vec<CountRecord>,
+    /// For a comparison of a user's own SQL, by test and arm.
+    pub answers: Vec<AnswerRecord>,
     /// The runs that it was merged from; none if it was read from one directory.
     pub parts: Vec<Part>,
     /// Differences between those runs, if they were merged with force.

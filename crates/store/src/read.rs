@@ -20,7 +20,7 @@ use crate::results::{self, RESULTS};
 use crate::round::{Measurement, RoundRecord, SliceRecord, StatementRecord, Status};
 use crate::series::Series;
 use crate::work::{Second, WorkRecord};
-use crate::{PackedHistogram, Run, RunDirectory, counts, profile, schema};
+use crate::{PackedHistogram, Run, RunDirectory, answers, counts, profile, schema};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -44,8 +44,19 @@ impl Run {
         let rounds = rounds(&connection, (&plan, &contenders), samples).map_err(damaged)?;
         let profiles = profile::profiles(&connection, path)?;
         let counts = counts::counts(&connection).map_err(damaged)?;
+        let answers = answers::answers(&connection).map_err(damaged)?;
         let (parts, differences) = (Vec::new(), Vec::new());
-        Ok(Run { plan, manifest, contenders, rounds, profiles, counts, parts, differences })
+        Ok(Run {
+            plan,
+            manifest,
+            contenders,
+            rounds,
+            profiles,
+            counts,
+            answers,
+            parts,
+            differences,
+        })
     }
 }
 
@@ -243,14 +254,26 @@ fn measurement(row: &Row<'_>) -> Result<Measurement, rusqlite::Error> {
 /// Statements of another application may contain any text.
 fn statements(row: &Row<'_>) -> Result<Vec<StatementRecord>, rusqlite::Error> {
     let mut statements: Vec<StatementRecord> = json(row, "statements")?;
-    for statement in &mut statements {
-        statement.text = printable(&statement.text).into_owned();
-        statement.plan = statement.plan.as_deref().map(|plan| printable(plan).into_owned());
-        if let Some(tree) = &mut statement.tree {
-            tree.each_text(&mut |text| *text = printable(text).into_owned());
-        }
-    }
+    statements.iter_mut().for_each(make_printable);
     Ok(statements)
+}
+
+/// The same of several sets of values.
+pub(crate) fn statement_lists(
+    row: &Row<'_>,
+    column: &str,
+) -> Result<Vec<Vec<StatementRecord>>, rusqlite::Error> {
+    let mut lists: Vec<Vec<StatementRecord>> = json(row, column)?;
+    lists.iter_mut().flatten().for_each(make_printable);
+    Ok(lists)
+}
+
+fn make_printable(statement: &mut StatementRecord) {
+    statement.text = printable(&statement.text).into_owned();
+    statement.plan = statement.plan.as_deref().map(|plan| printable(plan).into_owned());
+    if let Some(tree) = &mut statement.tree {
+        tree.each_text(&mut |text| *text = printable(text).into_owned());
+    }
 }
 
 fn work(connection: &Connection, measurement: i64) -> Result<Vec<WorkRecord>, rusqlite::Error> {

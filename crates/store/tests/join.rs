@@ -43,6 +43,7 @@ fn made(id: &str, rounds: &[u32]) -> (String, Run) {
         rounds: rounds.iter().map(pass).collect(),
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     };

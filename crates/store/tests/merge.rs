@@ -24,6 +24,7 @@ fn run(id: &str, contenders: &[&str]) -> Run {
         rounds: Vec::new(),
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -19,6 +19,7 @@ mod socket;
 mod sqlite;
 mod tls;
 mod url;
+mod visit;
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -31,6 +32,7 @@ pub use rqps_system::{Cancel, Cancelled};
 pub use scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
+pub use visit::{ColumnKind, Field, ResultColumn, RowVisitor};
 
 /// The target of a connection; cloned for every connection that a workload opens.
 #[derive(Clone, Debug)]
@@ -97,6 +99,14 @@ pub trait Connection: Send {
     /// Executes a prepared statement and receives its whole result. Returns the number of rows
     /// returned or changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
+
+    /// The same, with its rows decoded for a visitor. For checks, not for the hot path.
+    fn visit(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        visitor: &mut dyn RowVisitor,
+    ) -> Result<u64, Error>;
 
     /// How the client reached the DBMS, for results.
     fn transport(&self) -> &'static str;

@@ -3,6 +3,7 @@
 //!
 //! A new benchmark is a folder here and in `plan`, with a row in each table below.
 
+mod answers;
 mod asked;
 mod check;
 mod explain;
@@ -20,6 +21,9 @@ use std::str::FromStr;
 
 use rqps_plan::{Workload, suggestion};
 
+pub use answers::{
+    AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner, has_answers,
+};
 pub use asked::{Asked, FlagError, Verb, Wanted};
 pub use check::CheckError;
 pub use explain::Explained;

@@ -142,6 +142,9 @@ impl Board {
             Event::Profiling { round, rounds } => {
                 self.round = format!("profiles: round {round} of {rounds}");
             }
+            Event::Answering { number, tests, .. } => {
+                self.round = format!("rows: {number} of {tests}");
+            }
             Event::Counting { test, .. } => {
                 self.round = format!("instructions of {test}");
             }

@@ -70,6 +70,9 @@ fn words(event: &Event) -> Told {
         Event::Loaded { contender, version, seconds } => {
             Done(format!("{contender}: version {version}, loaded in {seconds:.1} s"))
         }
+        Event::Answering { test, number, tests } => {
+            Now(format!("{test}: comparing rows ({number} of {tests})"))
+        }
         Event::RoundBegun { round, rounds, tests } => {
             let plural = if *tests == 1 { "" } else { "s" };
             Now(format!("round {round} of at most {rounds}, {tests} test{plural}"))

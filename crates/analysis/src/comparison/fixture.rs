@@ -29,6 +29,7 @@ pub(super) fn run(plan: &Comparison, contenders: [&str; 2]) -> Run {
         contenders: Vec::new(),
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         rounds: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),

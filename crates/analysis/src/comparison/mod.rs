@@ -1,6 +1,7 @@
 //! From the rounds of a comparison to verdicts, what an operation costs, and the evidence for
 //! causes.
 
+mod answers;
 mod builds;
 mod causes;
 mod costs;
@@ -18,6 +19,7 @@ mod profile;
 mod query_plans;
 mod steadiness;
 mod times;
+mod total;
 mod whole;
 
 use rqps_plan::{CONTROL, Cache, Comparison, Method};
@@ -28,7 +30,9 @@ use rqps_store::{Run, StatementRecord};
 
 use crate::diagnosis::{Cause, Evidence, Finding, explain_suite};
 use costs::estimate;
+use total::shares;
 
+pub use answers::{Answered, PlanVerdict};
 pub use builds::{Alike, alike, differences};
 pub use costs::per_statement;
 pub use drift::Drift;
@@ -43,6 +47,7 @@ pub use profile::{Profiled, Side};
 pub use query_plans::plan_differences;
 pub use steadiness::Unsteady;
 pub use times::{Time, percentile};
+pub use total::Total;
 pub use whole::{done, rates, sampled, whole_seconds};
 
 /// A comparison from its rounds to its causes.
@@ -77,6 +82,10 @@ pub struct Judged<'a> {
     pub profiles: Vec<Profiled<'a>>,
     /// One for each test whose instructions were to be counted.
     pub counts: Vec<CountedTest<'a>>,
+    /// One for each query whose answers were compared, whether it was measured or not.
+    pub answers: Vec<Answered<'a>>,
+    /// The time of all queries together, if they have weights.
+    pub total: Option<Total>,
 }
 
 /// What kind of change a test has, if its instructions were counted.
@@ -125,12 +134,17 @@ pub enum FailOn {
     Regression,
     /// Not those that are known to execute the same instructions.
     CodePath,
+    /// Another query plan, however fast it is.
+    Plan,
+    /// Nothing but wrong answers, which fail in any case.
+    Rows,
 }
 
 /// The outcome of a comparison for a program that must go on or stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gate {
-    /// Some test is slower, or costs more per operation, by at least its margin.
+    /// Some test is slower, or costs more per operation, by at least its margin; or a query has a
+    /// wrong answer.
     Regression,
     /// No test is known to be; some tests have no verdict.
     Undecided,
@@ -150,7 +164,15 @@ impl<'a> Results<'a> {
         let judged = others.iter().zip(&run.plan.contenders[1..]).map(|(contender, of)| {
             let drift = Drift::of(plan, &tests);
             let pair = Pair { plan, base, contender, is_io_bound, drift };
-            let report = pair.judge(&tests);
+            let answers = answers::answered(run, base, contender);
+            let wrong = answers.iter().filter(|answered| answered.rows.is_wrong());
+            let wrong: Vec<&str> = wrong.map(|answered| answered.test).collect();
+            let (mut report, total) = pair.judge_with_total(&tests, &wrong);
+            let answer = |test: &str| answers.iter().find(|answered| answered.test == test);
+            for verdict in &mut report.verdicts {
+                let corrected = answer(&verdict.test).and_then(|it| it.corrected(&verdict.label));
+                verdict.label = corrected.unwrap_or(verdict.label.clone());
+            }
             let names = tests.iter().map(|test| test.name);
             let profiles = profile::profiled(run, names, base, contender);
             let counts = instructions::counted(run, base, contender);
@@ -158,6 +180,16 @@ impl<'a> Results<'a> {
             let mut evidence = pair.evidence(run, &tests, &report.verdicts, &profiles, &counts);
             for one in &mut evidence {
                 one.suite = suite.as_ref().map(|suite| estimate(&suite.shift));
+                // The plan that rounds show is that of one set of values and of each load.
+                match answer(&one.test).map(|answered| &answered.plan) {
+                    Some(PlanVerdict::Changed(changes))
+                        if one.plan_changes.as_ref().is_none_or(Vec::is_empty) =>
+                    {
+                        one.plan_changes = Some(changes.clone());
+                    }
+                    Some(PlanVerdict::Varies(_)) => one.plan_changes = None,
+                    _ => {}
+                }
             }
             let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
@@ -172,6 +204,8 @@ impl<'a> Results<'a> {
                 evidence,
                 profiles,
                 counts,
+                answers,
+                total,
             }
         });
         let judged = judged.collect();
@@ -233,6 +267,11 @@ impl<'a> Results<'a> {
         Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }
 
+    /// Of each test, the share of the baseline's time that it takes, by weights.
+    pub fn shares(&self, judged: &Judged<'_>) -> Vec<Option<f64>> {
+        shares(&self.pair(judged), &self.tests)
+    }
+
     fn gate_of_instructions(&self, threshold: f64) -> Gate {
         let counts = self.judged.iter().flat_map(|judged| &judged.counts);
         let verdicts: Vec<CountVerdict> = counts.map(|one| one.verdict(threshold)).collect();
@@ -245,15 +284,34 @@ impl<'a> Results<'a> {
         }
     }
 
+    /// Whether a contender, or the baseline, answers a query wrongly or fails in it.
+    fn has_wrong_answers(&self) -> bool {
+        let mut answers = self.judged.iter().flat_map(|judged| &judged.answers);
+        answers.any(|one| one.rows.is_wrong() || one.baseline.verdict.is_wrong())
+    }
+
     /// The outcome over all contenders and tests.
     pub fn gate(&self, fail_on: FailOn) -> Gate {
+        if self.has_wrong_answers() {
+            return Gate::Regression;
+        }
+        let mut plans = self.judged.iter().flat_map(|judged| &judged.answers);
+        match fail_on {
+            FailOn::Rows => return Gate::Passed,
+            FailOn::Plan => {
+                let has_changed = plans.any(|one| matches!(one.plan, PlanVerdict::Changed(_)));
+                return if has_changed { Gate::Regression } else { Gate::Passed };
+            }
+            FailOn::Regression | FailOn::CodePath => {}
+        }
         if let Some(threshold) = self.plan.only_instructions() {
             return self.gate_of_instructions(threshold);
         }
         let is_meant = |judged: &Judged<'_>, index: usize| match fail_on {
-            FailOn::Regression => true,
             FailOn::CodePath => judged.kind(index) != Some(ChangeKind::Layout),
+            FailOn::Regression | FailOn::Plan | FailOn::Rows => true,
         };
+        let totals = || self.judged.iter().filter_map(|one| one.total.as_ref());
         let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
         let fails = |label: &Label| {
             matches!(
@@ -269,7 +327,8 @@ impl<'a> Results<'a> {
             let mut all = judged.verdicts.iter().enumerate();
             all.any(|(index, verdict)| fails(&verdict.label) && is_meant(judged, index))
         };
-        if self.judged.iter().any(has_failed) {
+        let is_total_slower = totals().any(|total| fails(&total.verdict.label));
+        if self.judged.iter().any(has_failed) || is_total_slower {
             Gate::Regression
         } else if self.tests.is_empty() || labels().any(is_open) {
             Gate::Undecided

@@ -17,6 +17,7 @@ use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
+use super::total::Total;
 
 /// Intervals are of 95 %.
 const ALPHA: f64 = 0.05;
@@ -41,7 +42,21 @@ pub struct Suite {
 impl Pair<'_> {
     /// As the plan has it: from all rounds, or from a screen and the fresh rounds of flagged tests.
     pub fn judge(&self, tests: &[Observed<'_>]) -> Report {
-        judge(&self.cells(tests), &self.options())
+        self.judge_with_total(tests, &[]).0
+    }
+
+    /// The same, with the total of all tests but some, which is a test as well.
+    pub fn judge_with_total(
+        &self,
+        tests: &[Observed<'_>],
+        excluded: &[&str],
+    ) -> (Report, Option<Total>) {
+        let mut cells = self.cells(tests);
+        let total = self.total(tests, excluded);
+        cells.extend(total.as_ref().map(|total| total.cell.clone()));
+        let mut report = judge(&cells, &self.options());
+        let total = total.and_then(|total| Some(total.judged(report.verdicts.pop()?)));
+        (report, total)
     }
 
     /// From the rounds of the first stage alone, with the tests that are to be measured again.
@@ -114,6 +129,23 @@ impl Pair<'_> {
             cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
         }
         cell
+    }
+
+    /// The log ratios of the rates, by round.
+    pub(super) fn by_round(&self, test: &Observed<'_>) -> BTreeMap<u32, LogRatios> {
+        let passes = self.passes(test, self.first_stage());
+        let of = |pass: &&RoundRecord| {
+            let ratios = match self.plan.method_of(test.name) {
+                Method::Slices => self.slices(test, pass, Quantity::Rate)?,
+                Method::Runs => {
+                    let round = self.runs(pass, Quantity::Rate)?;
+                    let control = round.control.map(|control| control - round.base);
+                    LogRatios { contender: round.ratio(), control }
+                }
+            };
+            Some((pass.round, ratios))
+        };
+        passes.iter().filter_map(of).collect()
     }
 
     /// A quantity of the contender and the A/A control against the baseline, by round.

@@ -23,6 +23,22 @@ pub(super) fn changes<'a>(
     known
 }
 
+/// What differs for any of several sets of values; none where nothing is known.
+pub(super) fn changes_of_sets(
+    base: &[Vec<StatementRecord>],
+    contender: &[Vec<StatementRecord>],
+) -> Option<Vec<String>> {
+    let mut all: Option<Vec<String>> = None;
+    for (base, contender) in base.iter().zip(contender) {
+        let Some(changes) = changes_of_round(base, contender) else { continue };
+        let known = all.get_or_insert_default();
+        known.extend(
+            changes.into_iter().filter(|change| !known.contains(change)).collect::<Vec<_>>(),
+        );
+    }
+    all
+}
+
 fn changes_of_round(
     base: &[StatementRecord],
     contender: &[StatementRecord],

@@ -51,6 +51,7 @@ const SQL: Sql = Sql {
     query_plan: super::query_plan::query_plan,
     parallel: &[],
     transactions: Transactions::Text,
+    read_only: (["START TRANSACTION READ ONLY", "ROLLBACK"], "25006"),
     is_clustered: true,
     has_one_writer: false,
     skip_binary_log: Some("set session sql_log_bin = 0"),

@@ -47,6 +47,7 @@ pub(crate) static SQL: Sql = Sql {
     query_plan: super::query_plan::query_plan,
     parallel: &["Gather", "Gather Merge"],
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
+    read_only: (["BEGIN READ ONLY", "ROLLBACK"], "25006"),
     is_clustered: false,
     has_one_writer: false,
     skip_binary_log: None,

@@ -46,6 +46,7 @@ pub(crate) static SQL: Sql = Sql {
     parallel: &[],
     // A transaction that begins with a read cannot write after another one has written.
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN IMMEDIATE" },
+    read_only: (["PRAGMA query_only = 1", "PRAGMA query_only = 0"], "8"),
     is_clustered: false,
     has_one_writer: true,
     skip_binary_log: None,

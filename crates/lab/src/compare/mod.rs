@@ -3,6 +3,7 @@
 //! A round loads the data, starts all servers on them, and one set of clients drives them
 //! in turn. It is one observation: see docs/slices.md.
 
+mod answers;
 mod arm;
 mod counting;
 mod cut;
@@ -34,6 +35,7 @@ use crate::event::Enough;
 use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
+use answers::Failing;
 pub(crate) use arm::{Arm, arms};
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
@@ -81,7 +83,7 @@ pub(crate) fn run(
     let base = &*ready[0];
     let open = |stored| Earlier::open(stored, lab, directory, plan, base, &folders);
     let earlier = comparison.baseline_from.as_deref().map(open).transpose()?;
-    let setting = Setting {
+    let mut setting = Setting {
         comparison,
         arms: &arms,
         ready,
@@ -92,6 +94,7 @@ pub(crate) fn run(
         tasks: &rqps_workload::tasks(&comparison.of)?,
         // Of whole runs it is not known.
         fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
+        failing: Failing::new(),
     };
     if setting.is_used_once() {
         // Each round makes directories and removes those of the round before.
@@ -100,6 +103,10 @@ pub(crate) fn run(
     for round in 1..=comparison.loads.unwrap_or(0) {
         load(lab, directory, &setting, setting.measured(), round)?;
     }
+    setting.failing = match answers::make(lab, directory, &setting, &parts) {
+        Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+        failing => failing?,
+    };
     let mut outcome = match comparison.only_instructions() {
         Some(_) => Outcome::Complete,
         None => rounds(lab, directory, plan, &setting, &parts, began)?,
@@ -267,6 +274,9 @@ pub(crate) struct Journal<'a> {
 impl Journal<'_> {
     /// Whether an arm has failed in a test: then it is excluded from that test.
     pub(crate) fn has_failed(&self, test: &str, arm: &Arm) -> bool {
+        if self.setting.failing.contains(&(test.to_string(), arm.name.clone())) {
+            return true;
+        }
         let mut passes = self.passes.iter().filter(|pass| pass.test == test);
         passes.any(|pass| failures(pass).any(|name| name == arm.name))
     }
@@ -322,7 +332,7 @@ fn slices(
         left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
         // A faster arm writes more, so reads come first, while all tables are as loaded.
         left.sort_by_key(|test| test.class.writes());
-        let scene = Scene { setting, number, part, members };
+        let scene = Scene { setting, number, part, members, keeps_load: false };
         let mut round = Round::start(lab, directory, &scene)?;
         laps.lap("start");
         let share = 1.0 / (left.len() as f64 * groups);

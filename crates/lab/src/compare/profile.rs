@@ -73,7 +73,7 @@ pub(super) fn make(
                 .copied()
                 .filter(|member| !setting.arms[*member].is_control)
                 .collect();
-            let scene = Scene { setting, number, part, members: &members };
+            let scene = Scene { setting, number, part, members: &members, keeps_load: false };
             round(lab, directory, &scene, &chosen)?;
         }
     }

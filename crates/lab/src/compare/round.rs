@@ -13,6 +13,7 @@ use rqps_store::RunDirectory;
 use rqps_wire::Target;
 use rqps_workload::{Driver, Random, Site, Task, stream};
 
+use super::answers::Failing;
 use super::arm::Arm;
 use super::loads::{Folders, restore};
 use super::seats;
@@ -49,6 +50,8 @@ pub(crate) struct Setting<'a> {
     pub(crate) tasks: &'a [Task],
     /// The servers of all arms may be up at the same time.
     pub(crate) fit_together: bool,
+    /// Found when answers were compared.
+    pub(crate) failing: Failing,
 }
 
 impl Setting<'_> {
@@ -121,6 +124,8 @@ pub(crate) struct Scene<'a> {
     pub(crate) part: u32,
     /// The arms of the group, by their places.
     pub(crate) members: &'a [usize],
+    /// Another round needs the load, too.
+    pub(crate) keeps_load: bool,
 }
 
 /// An arm's server in this round.
@@ -162,7 +167,7 @@ impl<'a> Round<'a> {
         let cpus = seats::common(scene);
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
-        let is_kept = lab.keep_data;
+        let is_kept = lab.keep_data || scene.keeps_load;
         let slots = (0..).zip(slots).map(|(slot, place)| {
             let log = directory.log(&setting.arms[place].name);
             Slot { scene, cpus: &cpus, slot, place, log, is_kept }

@@ -72,6 +72,11 @@ pub trait Specification {
         Counts::Statements
     }
 
+    /// How often a test is executed relative to others, where they have a total.
+    fn weight(&self, _test: &str) -> Option<f64> {
+        None
+    }
+
     /// The peak number of rows in all tables together, in rows of the Insert Benchmark.
     fn most_rows(&self) -> u64;
 

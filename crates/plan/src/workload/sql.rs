@@ -42,6 +42,13 @@ pub struct SqlTest {
     pub id: String,
     /// The name of its [`Class`].
     pub class: String,
+    /// How often it is executed relative to the others.
+    #[serde(default = "usual_weight")]
+    pub weight: f64,
+}
+
+fn usual_weight() -> f64 {
+    1.0
 }
 
 /// The shortest measured time of a test.
@@ -54,6 +61,10 @@ const NAMED: usize = 3;
 const ROW_BYTES: u64 = 100;
 
 impl SqlTest {
+    pub fn new(id: &str, class: Class, weight: f64) -> SqlTest {
+        SqlTest { id: id.to_string(), class: class.name().to_string(), weight }
+    }
+
     /// One of a newer rqps, which is not known here, counts as one that writes.
     pub fn class(&self) -> Class {
         Class::from_name(&self.class).unwrap_or(Class::ReadWrite)
@@ -92,7 +103,6 @@ impl Specification for SqlWorkload {
             ("queries", self.tests.len().to_string()),
             ("clients", self.clients.to_string()),
             ("time", format!("{} per query", self.time)),
-            ("rows", "not compared".to_string()),
         ];
         if !self.left_out.is_empty() {
             facts.push(("left out", self.left_out.join(", ")));
@@ -125,6 +135,10 @@ impl Specification for SqlWorkload {
     /// A query is one, however many statements it has.
     fn counts(&self, _test: &str, _class: Class, _method: Method) -> Counts {
         Counts::Statements
+    }
+
+    fn weight(&self, test: &str) -> Option<f64> {
+        self.tests.iter().find(|one| one.id == test).map(|one| one.weight)
     }
 
     fn most_rows(&self) -> u64 {

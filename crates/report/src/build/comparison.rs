@@ -2,7 +2,7 @@
 
 use rqps_analysis::diagnosis::Finding;
 
-use super::{Extent, Titled, instructions, profile, steps, verdicts};
+use super::{Extent, Titled, answers, instructions, profile, steps, verdicts};
 use crate::comparison::{Judged, TAIL, TIMES_NOTE, Verdicts, metrics_together, ratio, span};
 use crate::document::{
     Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, rest,
@@ -32,7 +32,8 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
         return instructions::blocks(verdicts, extent);
     }
     let judged: Vec<&Judged<'_>> = verdicts.judged.iter().collect();
-    let mut blocks = vec![Block::heading("Verdicts"), strips(verdicts, extent)];
+    let mut blocks = answers::blocks(verdicts, extent);
+    blocks.extend([Block::heading("Verdicts"), strips(verdicts, extent)]);
     if judged.len() > 1 {
         blocks.push(Block::text(SIDE_BY_SIDE));
     }

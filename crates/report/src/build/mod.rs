@@ -1,5 +1,6 @@
 //! What a report says, once for every format.
 
+pub(crate) mod answers;
 pub(crate) mod comparison;
 pub(crate) mod environment;
 pub(crate) mod instructions;

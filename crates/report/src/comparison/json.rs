@@ -13,6 +13,7 @@ use rqps_stats::verdict::Stage;
 use rqps_store::{RoundRecord, StatementRecord};
 use serde::Serialize;
 
+use super::answers_json::{self, StatementJson, TotalJson};
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::instructions_json::{self, CountJson};
 use super::profile_json::{self, Profile};
@@ -97,6 +98,10 @@ struct Contender {
     summary: String,
     suite_shift: Option<SuiteShift>,
     tests: Vec<Test>,
+    /// The time of all queries of a user's own SQL together; null without one.
+    total: Option<TotalJson>,
+    /// One for each query of a user's own SQL.
+    statements: Vec<StatementJson>,
     findings: Vec<Finding>,
     /// One for each profiled test.
     profiles: Vec<Profile>,
@@ -279,6 +284,8 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
             .as_ref()
             .map(|suite| SuiteShift { ratio: ratio(&suite.shift), rounds: suite.rounds }),
         tests: tests.map(|(index, observed)| test(verdicts, judged, index, observed)).collect(),
+        total: answers_json::total(judged),
+        statements: answers_json::statements(verdicts, judged),
         findings: judged.findings.iter().map(finding).collect(),
         profiles: judged.profiles.iter().map(profile_json::profile).collect(),
         instructions: instructions_json::json(verdicts, judged),

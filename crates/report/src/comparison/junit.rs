@@ -1,15 +1,16 @@
 //! The verdicts as JUnit XML, for the test views of CI systems.
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
+use rqps_analysis::comparison::Answered;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts, label, ratio, span};
 use crate::Report;
 
-/// A suite for each contender, a case for each test. A regression of the rate, or of its cost, by
-/// at least the margin is a failure; an invalid test is an error; an inconclusive test is skipped;
-/// all others have passed. None if the run is no comparison.
+/// A suite for each contender, a case for each test. A wrong answer is a failure, and so is a
+/// regression of the rate, or of its cost, by at least the margin; an invalid test is an error; an
+/// inconclusive test is skipped; all others have passed. None if the run is no comparison.
 pub fn junit(report: &Report<'_>) -> Option<String> {
     let verdicts = report.verdicts.as_ref()?;
     let mut suites = quick_junit::Report::new(format!("rqps compare {}", verdicts.base));
@@ -17,6 +18,9 @@ pub fn junit(report: &Report<'_>) -> Option<String> {
         let name = format!("{} relative to {}", judged.contender, verdicts.base);
         let mut suite = TestSuite::new(name);
         suite.add_test_cases((0..judged.verdicts.len()).map(|index| case(verdicts, judged, index)));
+        let is_measured = |test: &str| verdicts.tests.iter().any(|one| one.name == test);
+        let others = judged.answers.iter().filter(|answered| !is_measured(answered.test));
+        suite.add_test_cases(others.map(|answered| unmeasured(judged, answered)));
         suites.add_test_suite(suite);
     }
     Some(suites.to_string().expect("memory takes all bytes"))
@@ -30,6 +34,8 @@ fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase 
         status.set_type(label(&verdict.label)).set_message(told.clone());
         status
     };
+    let answered = judged.answers.iter().find(|answered| answered.test == verdict.test);
+    let wrong = answered.filter(|answered| answered.rows.is_wrong());
     let status = match &verdict.label {
         Label::Regression { .. } | Label::Overdue { .. } | Label::EfficiencyRegression { .. } => {
             let mut status = failed(NonSuccessKind::Failure);
@@ -51,12 +57,39 @@ fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase 
         | Label::SmallImprovement { .. }
         | Label::NoChange { .. } => TestCaseStatus::success(),
     };
+    let status = wrong.map_or(status, wrongly);
     let has_passed = matches!(status, TestCaseStatus::Success { .. });
     let mut case = TestCase::new(verdict.test.clone(), status);
     case.set_classname(judged.contender.clone());
     if has_passed {
         case.set_system_out(told);
     }
+    case
+}
+
+/// A wrong answer.
+fn wrongly(answered: &Answered<'_>) -> TestCaseStatus {
+    let mut status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    let rows = answered.rows.name();
+    let detail = answered.record.detail.as_ref();
+    let message = detail.map_or(rows.to_string(), |detail| format!("{rows}: {detail}"));
+    status.set_type(rows.replace(' ', "_")).set_message(message);
+    status
+}
+
+/// A query that could not be measured.
+fn unmeasured(judged: &Judged<'_>, answered: &Answered<'_>) -> TestCase {
+    let status = match answered.rows.is_wrong() {
+        true => wrongly(answered),
+        false => {
+            let mut status = TestCaseStatus::non_success(NonSuccessKind::Error);
+            let why = answered.record.detail.as_deref().unwrap_or("it was not measured");
+            status.set_type("not_measured").set_message(why.to_string());
+            status
+        }
+    };
+    let mut case = TestCase::new(answered.test.to_string(), status);
+    case.set_classname(judged.contender.clone());
     case
 }
 

@@ -1,5 +1,6 @@
 //! An analysed comparison in words, numbers and rows.
 
+mod answers_json;
 mod curves;
 mod evidence_json;
 mod flame;

@@ -133,7 +133,9 @@ fn of_comparison(
     let promising = verdicts.promising();
     let promising = Model::of(report.run, verdicts.names(), &promising);
     let of_contenders = build::comparison::by_contender(verdicts);
-    let mut sections = Vec::from_iter(told("verdicts", "Verdicts", "Verdicts", of_contenders));
+    let answers = build::answers::by_contender(verdicts);
+    let mut sections = Vec::from_iter(told("answers", "Answers", "Answers", answers));
+    sections.extend(told("verdicts", "Verdicts", "Verdicts", of_contenders));
     sections.extend(relative_section(matrix));
     if matrix.is_some() {
         let intervals = build::comparison::intervals(verdicts);

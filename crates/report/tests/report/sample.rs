@@ -49,6 +49,7 @@ pub(crate) fn run(contenders: &[&str], seconds: u64) -> Run {
         rounds,
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

@@ -122,6 +122,7 @@ pub(crate) fn run(contenders: &[&str], clients: &[u32]) -> Run {
         rounds,
         profiles: Vec::new(),
         counts: Vec::new(),
+        answers: Vec::new(),
         parts: Vec::new(),
         differences: Vec::new(),
     }

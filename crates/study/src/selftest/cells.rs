@@ -403,6 +403,7 @@ mod tests {
             contenders: Vec::new(),
             profiles: Vec::new(),
             counts: Vec::new(),
+            answers: Vec::new(),
             rounds: (1..=4).map(pass).collect(),
             parts: Vec::new(),
             differences: Vec::new(),

@@ -163,6 +163,7 @@ impl MadeUp {
                 rounds: passes,
                 profiles: Vec::new(),
                 counts: Vec::new(),
+                answers: Vec::new(),
                 parts: Vec::new(),
                 differences: Vec::new(),
             },

@@ -6,6 +6,7 @@ mod load;
 mod option_file;
 mod packet;
 mod parameters;
+mod visit;
 
 use std::os::fd::OwnedFd;
 
@@ -15,7 +16,7 @@ use crate::error::{Class, Error};
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use crate::{Connection, Interrupter, Row, RowVisitor, Statement, Type, Value};
 use handshake::MysqlSession;
 use load::Loading;
 use packet::{
@@ -124,6 +125,33 @@ impl Mysql {
     fn send(&mut self) -> Result<(), Error> {
         self.sequence = 0;
         send_payload(&mut self.socket, &mut self.sequence, &mut self.out)
+    }
+
+    /// Writes the message of an execution.
+    #[inline(always)]
+    fn write_execution(&mut self, statement: Statement, values: &[Value<'_>]) {
+        let prepared = &mut self.statements[statement.0];
+        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
+        let out = &mut self.out;
+        out.clear();
+        out.extend_from_slice(&prepared.execute_head);
+        if !prepared.bound {
+            bind(out, &prepared.types);
+            prepared.bound = true;
+        }
+        for (index, (value, declared)) in values.iter().zip(&prepared.types).enumerate() {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    out.extend_from_slice(&(*value as i32).to_le_bytes());
+                }
+                (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
+                (Value::Text(text), _) => {
+                    put_length(out, text.len() as u64);
+                    out.extend_from_slice(text);
+                }
+                (Value::Null, _) => out[NULLS + index / 8] |= 1 << (index % 8),
+            }
+        }
     }
 
     /// Receives all results of a command and returns the number of rows returned or changed.
@@ -269,30 +297,18 @@ impl Connection for Mysql {
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        let prepared = &mut self.statements[statement.0];
-        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
-        let out = &mut self.out;
-        out.clear();
-        out.extend_from_slice(&prepared.execute_head);
-        if !prepared.bound {
-            bind(out, &prepared.types);
-            prepared.bound = true;
-        }
-        for (index, (value, declared)) in values.iter().zip(&prepared.types).enumerate() {
-            match (value, declared) {
-                (Value::Int(value), Type::Int4) => {
-                    out.extend_from_slice(&(*value as i32).to_le_bytes());
-                }
-                (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
-                (Value::Text(text), _) => {
-                    put_length(out, text.len() as u64);
-                    out.extend_from_slice(text);
-                }
-                (Value::Null, _) => out[NULLS + index / 8] |= 1 << (index % 8),
-            }
-        }
+        self.write_execution(statement, values);
         self.send()?;
         self.drain()
+    }
+
+    fn visit(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        visitor: &mut dyn RowVisitor,
+    ) -> Result<u64, Error> {
+        self.visited(statement, values, visitor)
     }
 
     fn transport(&self) -> &'static str {

@@ -6,6 +6,7 @@ mod message;
 mod parameters;
 mod scripted;
 mod startup;
+mod visit;
 
 use std::os::fd::OwnedFd;
 
@@ -18,7 +19,7 @@ use crate::error::{Class, Error};
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::{Connection, Interrupter, Row, Scripted, Statement, Type, Value, scalar};
+use crate::{Connection, Interrupter, Row, RowVisitor, Scripted, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 use scripted::Pipeline;
 use startup::CancelKey;
@@ -46,6 +47,40 @@ struct Prepared {
     /// The length of the beginning of every Bind of this statement: type, room for the length,
     /// unnamed portal, statement name, all parameters binary.
     head: usize,
+}
+
+impl Prepared {
+    /// The bytes of an execution that ends with these, of which the first belong to the Bind.
+    #[inline(always)]
+    fn bind(&mut self, values: &[Value<'_>], tail: &[u8]) -> &[u8] {
+        let Prepared { types, execution: out, head } = self;
+        assert_eq!(values.len(), types.len(), "as many values as declared parameters");
+        out.truncate(*head);
+        for (value, declared) in values.iter().zip(types.iter()) {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&(*value as i32).to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Int(value), _) => {
+                    let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&value.to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Text(text), _) => {
+                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+                    out.extend_from_slice(text);
+                }
+                (Value::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+            }
+        }
+        // The type does not count.
+        let length = (out.len() + BIND_TAIL - 1) as u32;
+        out[1..5].copy_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(tail);
+        out
+    }
 }
 
 /// The end of every execution: results binary, the last of the Bind; Execute without a row limit,
@@ -223,34 +258,18 @@ impl Connection for Postgres {
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        let Prepared { types, execution: out, head } = &mut self.statements[statement.0];
-        assert_eq!(values.len(), types.len(), "as many values as declared parameters");
-        out.truncate(*head);
-        for (value, declared) in values.iter().zip(types.iter()) {
-            match (value, declared) {
-                (Value::Int(value), Type::Int4) => {
-                    let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
-                    field[4..].copy_from_slice(&(*value as i32).to_be_bytes());
-                    out.extend_from_slice(&field);
-                }
-                (Value::Int(value), _) => {
-                    let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
-                    field[4..].copy_from_slice(&value.to_be_bytes());
-                    out.extend_from_slice(&field);
-                }
-                (Value::Text(text), _) => {
-                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
-                    out.extend_from_slice(text);
-                }
-                (Value::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-            }
-        }
-        // The type does not count.
-        let length = (out.len() + BIND_TAIL - 1) as u32;
-        out[1..5].copy_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&TAIL);
+        let out = self.statements[statement.0].bind(values, &TAIL);
         self.socket.send(out)?;
         self.drain()
+    }
+
+    fn visit(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        visitor: &mut dyn RowVisitor,
+    ) -> Result<u64, Error> {
+        self.visited(statement, values, visitor)
     }
 
     fn transport(&self) -> &'static str {

@@ -54,6 +54,7 @@ functions! {
     sqlite3_column_count(*mut ffi::sqlite3_stmt) -> c_int;
     sqlite3_column_double(*mut ffi::sqlite3_stmt, c_int) -> f64;
     sqlite3_column_int64(*mut ffi::sqlite3_stmt, c_int) -> i64;
+    sqlite3_column_name(*mut ffi::sqlite3_stmt, c_int) -> *const c_char;
     sqlite3_column_type(*mut ffi::sqlite3_stmt, c_int) -> c_int;
     sqlite3_errmsg(*mut ffi::sqlite3) -> *const c_char;
     sqlite3_extended_errcode(*mut ffi::sqlite3) -> c_int;

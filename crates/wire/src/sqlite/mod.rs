@@ -1,12 +1,12 @@
 //! SQLite inside this process: the client and the DBMS share the calling thread.
 
 mod library;
+mod visit;
 
 use std::ffi::{CStr, CString, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
-use std::slice;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use rqps_system::Cancelled;
 use rusqlite::ffi;
 
 use crate::error::{Class, Error};
-use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use crate::{Connection, Field, Interrupter, Row, RowVisitor, Statement, Type, Value};
 use library::Functions;
 pub use library::SqliteLibrary;
 
@@ -244,28 +244,11 @@ impl Sqlite {
 
     /// A field of the current row of a statement, as text.
     fn field(&self, prepared: &Compiled, column: c_int) -> Option<String> {
-        let (functions, statement) = (self.functions, prepared.statement);
-        // SAFETY: the statement is at a row, which has this column; the bytes are copied before
-        // anything else is done with the statement. Those of an empty text may be nowhere.
-        unsafe {
-            match (functions.sqlite3_column_type)(statement, column) {
-                ffi::SQLITE_NULL => None,
-                ffi::SQLITE_INTEGER => {
-                    Some((functions.sqlite3_column_int64)(statement, column).to_string())
-                }
-                ffi::SQLITE_FLOAT => {
-                    Some((functions.sqlite3_column_double)(statement, column).to_string())
-                }
-                _ => {
-                    let bytes = (functions.sqlite3_column_blob)(statement, column).cast::<u8>();
-                    let length = (functions.sqlite3_column_bytes)(statement, column) as usize;
-                    let bytes = match bytes.is_null() {
-                        true => &[],
-                        false => slice::from_raw_parts(bytes, length),
-                    };
-                    Some(String::from_utf8_lossy(bytes).into_owned())
-                }
-            }
+        match self.value(prepared, column) {
+            Field::Null => None,
+            Field::Int(value) => Some(value.to_string()),
+            Field::Float(value) => Some(value.to_string()),
+            Field::Text(text) => Some(String::from_utf8_lossy(&text).into_owned()),
         }
     }
 }
@@ -307,6 +290,15 @@ impl Connection for Sqlite {
 
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
         self.step_through(&self.statements[statement.0], values)
+    }
+
+    fn visit(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        visitor: &mut dyn RowVisitor,
+    ) -> Result<u64, Error> {
+        self.visited(&self.statements[statement.0], values, visitor)
     }
 
     fn transport(&self) -> &'static str {

@@ -6,6 +6,7 @@ use rqps_dbms::Dialect;
 use rqps_load::{Effect, Halt, Work};
 use rqps_wire::{Connection, Error, Interrupter, Statement, Type, Value};
 
+use super::answer::Answer;
 use super::csv::Record;
 use super::parameter::ValueType;
 use super::query::{Enclosing, SqlQuery};
@@ -89,6 +90,28 @@ impl QueryClient {
             Enclosing::Rollback => Some((begin, "ROLLBACK")),
         };
         Ok(QueryClient { connection, statements, around, sets, first, next: first, set: first })
+    }
+
+    /// Executes the statements with the set at a place, without what begins and ends an execution,
+    /// and has the rows of each read.
+    pub(super) fn answers(&mut self, set: usize, is_across: bool) -> Result<Vec<Answer>, Error> {
+        let set = &self.sets[set];
+        let one = |prepared: &PreparedQuery| {
+            let values = prepared.parameters.iter().map(|parameter| set[*parameter].value());
+            let values: Vec<Value<'_>> = values.collect();
+            let mut answer = Answer::new(is_across);
+            let count = self.connection.visit(prepared.statement, &values, &mut answer)?;
+            if !answer.returns_rows() {
+                answer.changed = count;
+            }
+            Ok(answer)
+        };
+        self.statements.iter().map(one).collect()
+    }
+
+    /// The connection between two executions.
+    pub(super) fn connection(&mut self) -> &mut dyn Connection {
+        &mut *self.connection
     }
 
     fn statement(&mut self, place: usize) -> Result<Effect, Error> {

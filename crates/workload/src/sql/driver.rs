@@ -31,7 +31,7 @@ use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, TimeLimit, Wo
 const NAMED_ERRORS: usize = 3;
 
 /// Sets of values of a query.
-const SETS: usize = 1000;
+pub(super) const SETS: usize = 1000;
 
 /// As a comparison asks for it: the queries that are for all contenders.
 pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
@@ -68,7 +68,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
             .queries
             .iter()
             .filter(is_measured)
-            .map(|query| SqlTest { id: query.id.clone(), class: query.class.name().to_string() });
+            .map(|query| SqlTest::new(&query.id, query.class, query.options.weight));
         let these: Vec<SqlTest> = these.collect();
         let is_here = |test: &SqlTest| these.iter().any(|it| it.id == test.id);
         left_out.extend(one.left_out);
@@ -252,24 +252,9 @@ impl Driver for Queries<'_> {
 
     fn explained(&self, task: &Task) -> Result<Vec<Explained>, Error> {
         let Ok(query) = self.query(task) else { return Ok(Vec::new()) };
-        let (sets, dialect) = (self.sets_of(query), self.site.dialect);
-        let parameters = &query.options.parameters;
         let connection = &mut *self.site.target.connect()?;
-        let one = |statement: &Bound| {
-            let text = statement.filled(|place| format!(":{}", parameters[place].name));
-            let sql = statement.filled(|place| {
-                let kind = parameters[place].kind;
-                match sets.first().map(|set| &set[place]) {
-                    Some(Encoded::Int(value)) => value.to_string(),
-                    Some(Encoded::Text(text)) => {
-                        literal(Some(&String::from_utf8_lossy(text)), kind, dialect.lexis)
-                    }
-                    Some(Encoded::Null) | None => literal(None, kind, dialect.lexis),
-                }
-            });
-            explained(connection, dialect, text, &sql)
-        };
-        query.statements.iter().map(one).collect()
+        let sets = self.sets_of(query);
+        explained_query(connection, self.site.dialect, query, sets.first().map(Vec::as_slice))
     }
 
     fn cast(&self, task: &Task, clients: u32, _place: u64) -> Result<Cast<'_>, Error> {
@@ -313,4 +298,29 @@ impl Driver for Queries<'_> {
     fn indexers(&self, _task: &Task) -> Result<Vec<Assigned>, Error> {
         Ok(Vec::new())
     }
+}
+
+/// The statements of a query with their query plans for one set of values.
+pub(super) fn explained_query(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+    query: &SqlQuery,
+    set: Option<&[Encoded]>,
+) -> Result<Vec<Explained>, Error> {
+    let parameters = &query.options.parameters;
+    let one = |statement: &Bound| {
+        let text = statement.filled(|place| format!(":{}", parameters[place].name));
+        let sql = statement.filled(|place| {
+            let kind = parameters[place].kind;
+            match set.map(|set| &set[place]) {
+                Some(Encoded::Int(value)) => value.to_string(),
+                Some(Encoded::Text(text)) => {
+                    literal(Some(&String::from_utf8_lossy(text)), kind, dialect.lexis)
+                }
+                Some(Encoded::Null) | None => literal(None, kind, dialect.lexis),
+            }
+        });
+        explained(connection, dialect, text, &sql)
+    };
+    query.statements.iter().map(one).collect()
 }

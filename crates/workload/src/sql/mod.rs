@@ -1,12 +1,15 @@
 //! A user's own SQL: a folder of schema, data and statements as a workload.
 
+mod answer;
 mod check;
 mod client;
 mod csv;
 mod driver;
+mod examine;
 mod faults;
 mod files;
 mod folder;
+mod likeness;
 mod load;
 mod options;
 mod packed;
@@ -14,6 +17,7 @@ mod parameter;
 mod placeholders;
 mod query;
 mod refused;
+mod sample;
 mod sets;
 mod single;
 mod statements;
@@ -21,6 +25,7 @@ mod tokens;
 
 pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use driver::{asked, driver, tasks};
+pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub use load::RefusedStatement;
 pub(crate) use query::checked_id;

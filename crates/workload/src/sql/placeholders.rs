@@ -16,7 +16,48 @@ pub(crate) struct Bound {
     pub(crate) returns_rows: bool,
     /// Where it begins in its file.
     pub(crate) line: u32,
+    pub(crate) is_ordered: bool,
+    /// Which rows it returns may depend on the query plan.
+    pub(crate) may_tie: bool,
+    /// It may end a transaction.
+    pub(crate) may_commit: bool,
 }
+
+/// Words of statements whose rows may depend on the query plan, unless they have a total order.
+const TIES: [&[&str]; 9] = [
+    &["limit"],
+    &["fetch", "first"],
+    &["fetch", "next"],
+    &["distinct", "on"],
+    &["array_agg"],
+    &["string_agg"],
+    &["group_concat"],
+    &["json_agg"],
+    &["over"],
+];
+
+/// First words of statements that end a transaction, or may do so in some DBMS.
+const COMMITTING: [&str; 19] = [
+    "begin",
+    "start",
+    "commit",
+    "end",
+    "rollback",
+    "abort",
+    "savepoint",
+    "release",
+    "create",
+    "alter",
+    "drop",
+    "truncate",
+    "rename",
+    "lock",
+    "unlock",
+    "set",
+    "call",
+    "do",
+    "analyze",
+];
 
 impl Bound {
     /// In the words of a DBMS, with the parameter of each of its placeholders.
@@ -65,7 +106,11 @@ pub(crate) fn bind(
         pieces.push(statement.text[rest..].to_string());
         let returns_rows = ["select", "with", "values", "table", "show", "explain"];
         let returns_rows = returns_rows.iter().any(|word| statement.begins_with(&[word]));
-        Ok(Bound { pieces, parameters, returns_rows, line: statement.line })
+        let is_ordered = statement.is_ordered;
+        let may_tie = TIES.iter().any(|words| statement.has_words(words));
+        let may_commit = COMMITTING.iter().any(|word| statement.begins_with(&[word]));
+        let line = statement.line;
+        Ok(Bound { pieces, parameters, returns_rows, line, is_ordered, may_tie, may_commit })
     });
     bound.collect()
 }

@@ -42,6 +42,11 @@ pub(crate) struct QueryOptions {
     pub(crate) transaction: Enclosing,
     /// Of an execution.
     pub(crate) timeout: TimeLimit,
+    /// How many rows an execution returns, if that is known.
+    pub(crate) rows: Option<RowCount>,
+    pub(crate) order: RowOrder,
+    /// The relative tolerance in which numbers with a point are the same.
+    pub(crate) float: f64,
     pub(crate) only: Vec<Releases>,
     pub(crate) except: Vec<Releases>,
 }
@@ -54,6 +59,24 @@ pub(crate) enum Enclosing {
     Each,
     /// BEGIN and ROLLBACK.
     Rollback,
+}
+
+/// `7`, `0..50` or `>0`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RowCount {
+    least: u64,
+    most: u64,
+}
+
+/// What the order of the returned rows means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RowOrder {
+    /// It counts where a statement has an ORDER BY of its own.
+    Auto,
+    Exact,
+    Any,
+    /// The rows are not compared.
+    Ignore,
 }
 
 /// `postgres>=15`: a DBMS, or some of its releases.
@@ -74,7 +97,7 @@ pub(crate) struct Entry {
 type Setter = fn(&mut QueryOptions, &Entry) -> Result<(), String>;
 
 /// The keys. A parameter has a form of its own.
-const KEYS: [(&str, Setter); 7] = [
+const KEYS: [(&str, Setter); 10] = [
     ("id", |options, entry| {
         options.id = Some(checked_id(&entry.value)?.to_string());
         Ok(())
@@ -103,6 +126,19 @@ const KEYS: [(&str, Setter); 7] = [
         };
         Ok(())
     }),
+    ("rows", |options, entry| {
+        let wrong = || "write a number, as in 7, or 0..50 or >0".to_string();
+        options.rows = Some(RowCount::parse(&entry.value).ok_or_else(wrong)?);
+        Ok(())
+    }),
+    ("order", |options, entry| {
+        options.order = one_of(&entry.value, &ORDERS)?;
+        Ok(())
+    }),
+    ("float", |options, entry| {
+        options.float = number(&entry.value)?;
+        Ok(())
+    }),
     ("only", |options, entry| {
         options.only = releases(&entry.value)?;
         Ok(())
@@ -121,6 +157,16 @@ const ENCLOSINGS: [(&str, Enclosing); 3] = [
     ("rollback", Enclosing::Rollback),
 ];
 
+const ORDERS: [(&str, RowOrder); 4] = [
+    ("auto", RowOrder::Auto),
+    ("exact", RowOrder::Exact),
+    ("any", RowOrder::Any),
+    ("ignore", RowOrder::Ignore),
+];
+
+/// See [`QueryOptions::float`].
+const FLOAT: f64 = 1e-9;
+
 impl Default for QueryOptions {
     fn default() -> Self {
         QueryOptions {
@@ -130,6 +176,9 @@ impl Default for QueryOptions {
             parameters: Vec::new(),
             transaction: Enclosing::AsWritten,
             timeout: TimeLimit::Auto,
+            rows: None,
+            order: RowOrder::Auto,
+            float: FLOAT,
             only: Vec::new(),
             except: Vec::new(),
         }
@@ -161,6 +210,32 @@ impl QueryOptions {
     pub(crate) fn is_for(&self, dbms: Dbms, version: Option<&[u32]>) -> bool {
         let among = |releases: &[Releases]| releases.iter().any(|it| it.includes(dbms, version));
         (self.only.is_empty() || among(&self.only)) && !among(&self.except)
+    }
+}
+
+impl RowCount {
+    fn parse(text: &str) -> Option<RowCount> {
+        let number = |text: &str| text.trim().parse::<u64>().ok();
+        let (least, most) = match (text.strip_prefix('>'), text.split_once("..")) {
+            (Some(above), _) => (number(above)?.checked_add(1)?, u64::MAX),
+            (None, Some((least, most))) => (number(least)?, number(most)?),
+            (None, None) => (number(text)?, number(text)?),
+        };
+        (least <= most).then_some(RowCount { least, most })
+    }
+
+    pub(crate) fn includes(self, rows: u64) -> bool {
+        (self.least..=self.most).contains(&rows)
+    }
+}
+
+impl std::fmt::Display for RowCount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.least, self.most) {
+            (least, u64::MAX) => write!(f, ">{}", least - 1),
+            (least, most) if least == most => write!(f, "{least}"),
+            (least, most) => write!(f, "{least}..{most}"),
+        }
     }
 }
 

@@ -67,7 +67,7 @@ pub(crate) fn draw<E: From<FolderError>>(
         }
         sets.push(drawing.values.iter().map(|(_, value)| value.clone()).collect());
     }
-    let remark = remark(query, &sets, &sources);
+    let remark = remark(&sets, &sources);
     Ok(ParameterSets { sets, remark })
 }
 
@@ -151,7 +151,7 @@ fn refused(query: &SqlQuery, parameter: &QueryParameter, what: String) -> Folder
 }
 
 /// Few sets that differ, although the rows have more.
-fn remark(query: &SqlQuery, sets: &[Record], sources: &[DrawnFrom<'_>]) -> Option<String> {
+fn remark(sets: &[Record], sources: &[DrawnFrom<'_>]) -> Option<String> {
     let distinct = |rows: &mut dyn Iterator<Item = &Record>| {
         rows.collect::<std::collections::BTreeSet<_>>().len()
     };
@@ -161,9 +161,8 @@ fn remark(query: &SqlQuery, sets: &[Record], sources: &[DrawnFrom<'_>]) -> Optio
         _ => None,
     });
     let most = rows.map(|rows| distinct(&mut rows.iter())).max()?;
-    (drawn < FEW && drawn < most).then(|| {
-        format!("{} has {drawn} different sets of values, although its rows have {most}", query.id)
-    })
+    (drawn < FEW && drawn < most)
+        .then(|| format!("it has {drawn} different sets of values, although its rows have {most}"))
 }
 
 /// The parameters of a set that have values already.

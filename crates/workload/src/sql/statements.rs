@@ -17,6 +17,8 @@ pub(crate) struct SqlStatement<'a> {
     pub(crate) placeholders: Vec<(Placeholder, Range<usize>)>,
     /// Its words that stand in no quotes.
     pub(crate) words: Vec<&'a str>,
+    /// It has an ORDER BY of its own, in no parentheses.
+    pub(crate) is_ordered: bool,
     /// The lines behind a `COPY … FROM STDIN`.
     pub(crate) data: Option<&'a str>,
 }
@@ -58,6 +60,7 @@ pub(crate) struct Begun<'a> {
     line: u32,
     placeholders: Vec<(Placeholder, Range<usize>)>,
     words: Vec<&'a str>,
+    is_ordered: bool,
     /// Nested BEGIN … END and CASE … END of a function with the line of each.
     blocks: Vec<u32>,
     /// The last two parts, to find `; END;`.
@@ -95,7 +98,9 @@ impl<'a> StatementReader<'a> {
                 line: token.line,
                 ..Begun::default()
             });
+            let is_outside = self.tokens.parenthesis().is_none();
             if let Some(statement) = &mut begun {
+                statement.note_order(&token, is_outside);
                 statement.add(token, self.lexis.body);
             }
         }
@@ -185,11 +190,12 @@ impl<'a> StatementReader<'a> {
         &mut self,
         begun: Option<Begun<'a>>,
     ) -> Result<Option<SqlStatement<'a>>, SqlTextError> {
-        let Some(Begun { start, end, line, placeholders, words, .. }) = begun else {
+        let Some(Begun { start, end, line, placeholders, words, is_ordered, .. }) = begun else {
             return Ok(None);
         };
         let text = &self.text[start..end];
-        let mut statement = SqlStatement { text, line, placeholders, words, data: None };
+        let mut statement =
+            SqlStatement { text, line, placeholders, words, is_ordered, data: None };
         if self.lexis.body == Body::Atomic
             && statement.begins_with(&["copy"])
             && statement.has_words(&["from", "stdin"])
@@ -208,8 +214,9 @@ impl<'a> Begun<'a> {
 
     /// The statement of this text, by its words alone.
     pub(crate) fn statement<'t>(&'t self, text: &'t str) -> SqlStatement<'t> {
-        let (line, words) = (self.line, self.words.clone());
-        SqlStatement { text, line, placeholders: Vec::new(), words, data: None }
+        let Begun { line, is_ordered, .. } = *self;
+        let words = self.words.clone();
+        SqlStatement { text, line, placeholders: Vec::new(), words, is_ordered, data: None }
     }
 
     pub(crate) fn add(&mut self, token: SqlToken<'a>, body: Body) {
@@ -230,6 +237,13 @@ impl<'a> Begun<'a> {
             }
             _ => {}
         }
+    }
+
+    /// Looks for an ORDER BY of the statement itself.
+    fn note_order(&mut self, token: &SqlToken<'_>, is_outside: bool) {
+        let is_by = token.part == Part::Word && same(&[token.text], &["by"]);
+        let is_order = self.words.last().is_some_and(|it| same(&[it], &["order"]));
+        self.is_ordered |= is_by && is_order && is_outside;
     }
 
     /// Follows the blocks of a function.

@@ -136,7 +136,7 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     ),
     (
         &[("queries/q.sql", "-- rqps: weigth = 2\nselect 1")],
-        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, timeout, only, except, param)",
+        "queries/q.sql:1: unknown key 'weigth': did you mean 'weight'? (there are: id, weight, class, transaction, timeout, rows, order, float, only, except, param)",
     ),
     (
         &[("queries/q.sql", "-- rqps: weight = -1\nselect 1")],

@@ -1,5 +1,6 @@
 //! Texts, and folders of them.
 
+mod answers;
 mod folders;
 mod runs;
 mod texts;

@@ -38,7 +38,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// The workload of a folder for SQLite.
-fn plan(folder: &Path) -> Result<Workload, String> {
+pub(super) fn plan(folder: &Path) -> Result<Workload, String> {
     let workload: Wanted = format!("sql:{}", folder.display()).parse()?;
     let contenders: Vec<Contender> = vec!["sqlite".parse().unwrap()];
     let asked = Asked {
