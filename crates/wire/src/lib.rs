@@ -1,6 +1,6 @@
 //! Blocking connections for the hot path: one thread, one connection, no async runtime, no
 //! allocation per operation. Rows are received whole and not decoded, except by
-//! [`Connection::query`], which is for control work.
+//! [`Connection::query`], which is for control work, and by [`Connection::fetch`].
 //!
 //! The purpose of these clients is a known user-space cost per prepared point query; see
 //! `benches/`.
@@ -14,6 +14,7 @@ pub mod mysql;
 mod parameters;
 mod patience;
 pub mod postgres;
+mod rows;
 mod socket;
 mod sqlite;
 mod tls;
@@ -26,6 +27,7 @@ pub use address::Address;
 pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
+pub use rows::FetchedRows;
 pub use rqps_system::{Cancel, Cancelled};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
@@ -95,6 +97,14 @@ pub trait Connection: Send {
     /// Executes a prepared statement and receives its whole result. Returns the number of rows
     /// returned or changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
+
+    /// The same for a client that needs the values of the rows.
+    fn fetch(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        rows: &mut FetchedRows,
+    ) -> Result<u64, Error>;
 
     /// How the client reached the DBMS, for results.
     fn transport(&self) -> &'static str;

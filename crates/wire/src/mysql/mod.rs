@@ -6,6 +6,7 @@ mod load;
 mod option_file;
 mod packet;
 mod parameters;
+mod rows;
 
 use mysql_common::constants::CapabilityFlags;
 
@@ -13,12 +14,13 @@ use crate::error::{Class, Error};
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use crate::{Connection, FetchedRows, Interrupter, Row, Statement, Type, Value};
 use load::Loading;
 use packet::{
     length_encoded, next_payload, put_length, receive_packet, send_payload, skip_packets_below,
     split_payload,
 };
+use rows::FieldForm;
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
@@ -53,6 +55,8 @@ pub struct Mysql {
     /// For payloads of more than one packet.
     long: Vec<u8>,
     statements: Vec<Prepared>,
+    /// Of the columns of the last result that was decoded.
+    forms: Vec<FieldForm>,
     /// How rows are loaded; none until it was determined.
     loading: Option<Loading>,
 }
@@ -88,6 +92,7 @@ impl Mysql {
             out: Vec::with_capacity(8 << 10),
             long: Vec::new(),
             statements: Vec::new(),
+            forms: Vec::new(),
             loading: None,
         };
         for (name, value) in &login.parameters {
@@ -152,8 +157,17 @@ impl Mysql {
         }
     }
 
-    /// The beginning of a result. The descriptions of its columns follow.
+    /// The beginning of a result, with the descriptions of its columns.
     fn head(&mut self) -> Result<Head, Error> {
+        let head = self.bare_head()?;
+        if let Head::Rows { columns } = head {
+            self.skip_columns(columns)?;
+        }
+        Ok(head)
+    }
+
+    /// The beginning of a result. The descriptions of its columns follow.
+    fn bare_head(&mut self) -> Result<Head, Error> {
         let head = self.payload()?;
         match head {
             [OK, rest @ ..] => {
@@ -162,11 +176,7 @@ impl Mysql {
             }
             [ERROR, ..] => Err(server_error(head)),
             [] | [LOCAL_INFILE, ..] => Err(unexpected(head)),
-            _ => {
-                let (columns, _) = length_encoded(head)?;
-                self.skip_columns(columns)?;
-                Ok(Head::Rows { columns })
-            }
+            _ => Ok(Head::Rows { columns: length_encoded(head)?.0 }),
         }
     }
 
@@ -180,6 +190,34 @@ impl Mysql {
             }
         }
         Ok(())
+    }
+
+    /// Sends an execution with these values.
+    #[inline]
+    fn send_execution(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<(), Error> {
+        let prepared = &mut self.statements[statement.0];
+        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
+        let out = &mut self.out;
+        out.clear();
+        out.extend_from_slice(&prepared.execute_head);
+        if !prepared.bound {
+            bind(out, &prepared.types);
+            prepared.bound = true;
+        }
+        for (index, (value, declared)) in values.iter().zip(&prepared.types).enumerate() {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    out.extend_from_slice(&(*value as i32).to_le_bytes());
+                }
+                (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
+                (Value::Text(text), _) => {
+                    put_length(out, text.len() as u64);
+                    out.extend_from_slice(text);
+                }
+                (Value::Null, _) => out[NULLS + index / 8] |= 1 << (index % 8),
+            }
+        }
+        self.send()
     }
 
     /// The next complete payload.
@@ -255,30 +293,18 @@ impl Connection for Mysql {
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        let prepared = &mut self.statements[statement.0];
-        assert_eq!(values.len(), prepared.types.len(), "as many values as declared parameters");
-        let out = &mut self.out;
-        out.clear();
-        out.extend_from_slice(&prepared.execute_head);
-        if !prepared.bound {
-            bind(out, &prepared.types);
-            prepared.bound = true;
-        }
-        for (index, (value, declared)) in values.iter().zip(&prepared.types).enumerate() {
-            match (value, declared) {
-                (Value::Int(value), Type::Int4) => {
-                    out.extend_from_slice(&(*value as i32).to_le_bytes());
-                }
-                (Value::Int(value), _) => out.extend_from_slice(&value.to_le_bytes()),
-                (Value::Text(text), _) => {
-                    put_length(out, text.len() as u64);
-                    out.extend_from_slice(text);
-                }
-                (Value::Null, _) => out[NULLS + index / 8] |= 1 << (index % 8),
-            }
-        }
-        self.send()?;
+        self.send_execution(statement, values)?;
         self.drain()
+    }
+
+    fn fetch(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        rows: &mut FetchedRows,
+    ) -> Result<u64, Error> {
+        self.send_execution(statement, values)?;
+        self.receive(rows)
     }
 
     fn transport(&self) -> &'static str {

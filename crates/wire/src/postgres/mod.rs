@@ -4,6 +4,7 @@
 mod files;
 mod message;
 mod parameters;
+mod rows;
 mod startup;
 
 use bytes::BytesMut;
@@ -15,7 +16,7 @@ use crate::error::{Class, Error};
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
-use crate::{Connection, Interrupter, Row, Statement, Type, Value, scalar};
+use crate::{Connection, FetchedRows, Interrupter, Row, Statement, Type, Value, scalar};
 use message::{HEAD, decode, next_decoded, next_message, skip_rows, split_message};
 
 /// Reads a `postgres://` URL; what it omits is taken from the sources that libpq uses.
@@ -42,6 +43,9 @@ struct Prepared {
 /// The end of every execution: results binary, the last of the Bind; Execute without a row limit,
 /// Sync.
 const TAIL: [u8; BIND_TAIL + 15] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
+/// The same with results as text.
+const TEXT_TAIL: [u8; BIND_TAIL + 15] =
+    [0, 1, 0, 0, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 /// How much of it belongs to the Bind.
 const BIND_TAIL: usize = 4;
 
@@ -140,6 +144,43 @@ impl Postgres {
             }
         }
     }
+
+    /// Sends an execution with these values, and this end of it.
+    #[inline]
+    fn send_execution(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        tail: &[u8],
+    ) -> Result<(), Error> {
+        let Prepared { types, execution: out, head } = &mut self.statements[statement.0];
+        assert_eq!(values.len(), types.len(), "as many values as declared parameters");
+        out.truncate(*head);
+        for (value, declared) in values.iter().zip(types.iter()) {
+            match (value, declared) {
+                (Value::Int(value), Type::Int4) => {
+                    let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&(*value as i32).to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Int(value), _) => {
+                    let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
+                    field[4..].copy_from_slice(&value.to_be_bytes());
+                    out.extend_from_slice(&field);
+                }
+                (Value::Text(text), _) => {
+                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
+                    out.extend_from_slice(text);
+                }
+                (Value::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
+            }
+        }
+        // The type does not count.
+        let length = (out.len() + BIND_TAIL - 1) as u32;
+        out[1..5].copy_from_slice(&length.to_be_bytes());
+        out.extend_from_slice(tail);
+        self.socket.send(out)
+    }
 }
 
 /// The result of an execution that has been received completely: the number of rows returned or
@@ -206,34 +247,18 @@ impl Connection for Postgres {
 
     #[inline]
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        let Prepared { types, execution: out, head } = &mut self.statements[statement.0];
-        assert_eq!(values.len(), types.len(), "as many values as declared parameters");
-        out.truncate(*head);
-        for (value, declared) in values.iter().zip(types.iter()) {
-            match (value, declared) {
-                (Value::Int(value), Type::Int4) => {
-                    let mut field = [0, 0, 0, 4, 0, 0, 0, 0];
-                    field[4..].copy_from_slice(&(*value as i32).to_be_bytes());
-                    out.extend_from_slice(&field);
-                }
-                (Value::Int(value), _) => {
-                    let mut field = [0, 0, 0, 8, 0, 0, 0, 0, 0, 0, 0, 0];
-                    field[4..].copy_from_slice(&value.to_be_bytes());
-                    out.extend_from_slice(&field);
-                }
-                (Value::Text(text), _) => {
-                    out.extend_from_slice(&(text.len() as u32).to_be_bytes());
-                    out.extend_from_slice(text);
-                }
-                (Value::Null, _) => out.extend_from_slice(&(-1_i32).to_be_bytes()),
-            }
-        }
-        // The type does not count.
-        let length = (out.len() + BIND_TAIL - 1) as u32;
-        out[1..5].copy_from_slice(&length.to_be_bytes());
-        out.extend_from_slice(&TAIL);
-        self.socket.send(out)?;
+        self.send_execution(statement, values, &TAIL)?;
         self.drain()
+    }
+
+    fn fetch(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        rows: &mut FetchedRows,
+    ) -> Result<u64, Error> {
+        self.send_execution(statement, values, &TEXT_TAIL)?;
+        self.receive(rows)
     }
 
     fn transport(&self) -> &'static str {

@@ -14,7 +14,7 @@ use rqps_system::Cancelled;
 use rusqlite::ffi;
 
 use crate::error::{Class, Error};
-use crate::{Connection, Interrupter, Row, Statement, Type, Value};
+use crate::{Connection, FetchedRows, Interrupter, Row, Statement, Type, Value};
 use library::Functions;
 pub use library::SqliteLibrary;
 
@@ -222,8 +222,15 @@ impl Sqlite {
         unsafe { (self.functions.sqlite3_reset)(prepared.statement) };
     }
 
-    /// Steps a statement to its end; returns the number of rows returned, or else changed.
-    fn step_through(&self, prepared: &Compiled, values: &[Value<'_>]) -> Result<u64, Error> {
+    /// Steps a statement to its end, with a look at each row; returns the number of rows returned,
+    /// or else changed.
+    #[inline]
+    fn step_through(
+        &self,
+        prepared: &Compiled,
+        values: &[Value<'_>],
+        look: &mut impl FnMut(&Compiled),
+    ) -> Result<u64, Error> {
         if prepared.statement.is_null() {
             return Ok(0);
         }
@@ -232,6 +239,7 @@ impl Sqlite {
         }
         let mut count = 0;
         while self.step(prepared)? == Step::Row {
+            look(prepared);
             count += 1;
         }
         self.reset(prepared);
@@ -245,8 +253,7 @@ impl Sqlite {
     /// A field of the current row of a statement, as text.
     fn field(&self, prepared: &Compiled, column: c_int) -> Option<String> {
         let (functions, statement) = (self.functions, prepared.statement);
-        // SAFETY: the statement is at a row, which has this column; the bytes are copied before
-        // anything else is done with the statement. Those of an empty text may be nowhere.
+        // SAFETY: the statement is at a row, which has this column.
         unsafe {
             match (functions.sqlite3_column_type)(statement, column) {
                 ffi::SQLITE_NULL => None,
@@ -256,15 +263,43 @@ impl Sqlite {
                 ffi::SQLITE_FLOAT => {
                     Some((functions.sqlite3_column_double)(statement, column).to_string())
                 }
-                _ => {
-                    let bytes = (functions.sqlite3_column_blob)(statement, column).cast::<u8>();
-                    let length = (functions.sqlite3_column_bytes)(statement, column) as usize;
-                    let bytes = match bytes.is_null() {
-                        true => &[],
-                        false => slice::from_raw_parts(bytes, length),
-                    };
-                    Some(String::from_utf8_lossy(bytes).into_owned())
+                _ => Some(String::from_utf8_lossy(self.bytes(prepared, column)).into_owned()),
+            }
+        }
+    }
+
+    /// Adds the current row of a statement.
+    fn add_row(&self, prepared: &Compiled, rows: &mut FetchedRows) {
+        let (functions, statement) = (self.functions, prepared.statement);
+        for column in 0..prepared.columns {
+            // SAFETY: the statement is at a row, which has this column.
+            unsafe {
+                match (functions.sqlite3_column_type)(statement, column) {
+                    ffi::SQLITE_NULL => rows.push_null(),
+                    ffi::SQLITE_INTEGER => {
+                        rows.push_int((functions.sqlite3_column_int64)(statement, column));
+                    }
+                    _ => rows.push_bytes(self.bytes(prepared, column)),
                 }
+            }
+        }
+    }
+
+    /// The bytes of a field of the current row of a statement.
+    ///
+    /// # Safety
+    ///
+    /// The statement must be at a row that has this column, and nothing may be done with it while
+    /// the bytes are used.
+    unsafe fn bytes(&self, prepared: &Compiled, column: c_int) -> &[u8] {
+        let (functions, statement) = (self.functions, prepared.statement);
+        // SAFETY: as the caller guarantees. The bytes of an empty text may be nowhere.
+        unsafe {
+            let bytes = (functions.sqlite3_column_blob)(statement, column).cast::<u8>();
+            let length = (functions.sqlite3_column_bytes)(statement, column) as usize;
+            match bytes.is_null() {
+                true => &[],
+                false => slice::from_raw_parts(bytes, length),
             }
         }
     }
@@ -287,7 +322,7 @@ unsafe extern "C" fn wait_for_lock(_: *mut c_void, attempts: c_int) -> c_int {
 
 impl Connection for Sqlite {
     fn run(&mut self, sql: &str) -> Result<u64, Error> {
-        self.step_through(&self.compile(sql)?, &[])
+        self.step_through(&self.compile(sql)?, &[], &mut |_| {})
     }
 
     fn query(&mut self, sql: &str) -> Result<Vec<Row>, Error> {
@@ -306,7 +341,18 @@ impl Connection for Sqlite {
     }
 
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error> {
-        self.step_through(&self.statements[statement.0], values)
+        self.step_through(&self.statements[statement.0], values, &mut |_| {})
+    }
+
+    fn fetch(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        rows: &mut FetchedRows,
+    ) -> Result<u64, Error> {
+        let prepared = &self.statements[statement.0];
+        rows.clear(prepared.columns as usize);
+        self.step_through(prepared, values, &mut |at| self.add_row(at, rows))
     }
 
     fn transport(&self) -> &'static str {
@@ -324,7 +370,7 @@ impl Connection for Sqlite {
                 for (index, field) in line.split(|byte| *byte == b'\t').enumerate() {
                     self.bind(&prepared, index + 1, Value::Text(field))?;
                 }
-                count += self.step_through(&prepared, &[])?;
+                count += self.step_through(&prepared, &[], &mut |_| {})?;
             }
             Ok(count)
         });
@@ -368,6 +414,21 @@ mod tests {
         let of_null = sqlite.prepare("select v from t where ? is null", &[Type::Inferred]).unwrap();
         assert_eq!(sqlite.execute(of_null, &[Value::Text(b"")]).unwrap(), 0);
         assert_eq!(sqlite.execute(of_null, &[Value::Null]).unwrap(), 2);
+    }
+
+    #[test]
+    fn values_of_rows_are_read() {
+        let (_directory, mut sqlite) = database();
+        sqlite.run("insert into t (v) values ('a'), (null), ('')").unwrap();
+        let select = sqlite.prepare("select id, v, 0.5 from t where id < ?", &[Type::Int8]);
+        let (select, mut rows) = (select.unwrap(), FetchedRows::default());
+        assert_eq!(sqlite.fetch(select, &[Value::Int(9)], &mut rows).unwrap(), 3);
+        assert_eq!((rows.len(), rows.int(2, 0).unwrap()), (3, 3));
+        assert_eq!((rows.bytes(0, 1).unwrap(), rows.bytes(2, 1).unwrap()), (&b"a"[..], &b""[..]));
+        assert!(rows.bytes(1, 1).is_err(), "NULL");
+        assert_eq!(rows.decimal(0, 2).unwrap(), (5, 1));
+        assert_eq!(sqlite.fetch(select, &[Value::Int(0)], &mut rows).unwrap(), 0);
+        assert!(rows.is_empty());
     }
 
     #[test]
