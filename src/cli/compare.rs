@@ -10,7 +10,7 @@ use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_plan::{
     Cache, Comparison, Count, Design, Instructions, Method, Plan, PlanError, Profiled, Span,
-    Workload,
+    StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -60,6 +60,12 @@ pub(crate) struct Arguments {
     /// [default: 40 % and 10 % of --rows]
     #[arg(long, value_name = "L1,L2", help_heading = MEASURE, value_delimiter = ',')]
     writes: Option<Vec<Count>>,
+    /// Order of the columns in the primary key of the stock: wi or iw (tpcc) [default: wi].
+    #[arg(long, value_name = "wi|iw", help_heading = MEASURE)]
+    stock_key: Option<StockKey>,
+    /// Create the foreign keys of the standard (tpcc).
+    #[arg(long, help_heading = MEASURE)]
+    foreign_keys: bool,
     /// Number of clients, each connected to every contender.
     #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
@@ -362,6 +368,8 @@ impl Arguments {
             secs: self.secs,
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
+            stock_key: self.stock_key,
+            foreign_keys: self.foreign_keys,
         };
         Ok(asked.plan()?)
     }

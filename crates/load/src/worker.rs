@@ -26,6 +26,9 @@ pub trait Work: Send {
     /// after an error of [`Class::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
+    /// Discards what it recorded by itself: that was warm-up.
+    fn forget(&mut self) {}
+
     /// Ends an execution that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
 }
@@ -120,6 +123,7 @@ impl Worker {
     /// Discards all records so far.
     pub(crate) fn forget(&mut self) {
         self.recorder = None;
+        self.work.forget();
         self.live.set_operations(0);
     }
 

@@ -45,5 +45,6 @@ pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
     InsertBenchmark, Maintenance, Microbenchmark, Pacing, Profile, Query, Specification,
-    SpecificationError, SqlTest, SqlWorkload, Step, StepKind, Workload, default_pause,
+    SpecificationError, SqlTest, SqlWorkload, Step, StepKind, StockKey, Tpcc, Workload,
+    default_pause,
 };

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Work};
-use rqps_plan::{Class, Counts, Dbms, Operation};
+use rqps_plan::{Class, Counts, Dbms, Method, Operation};
 use rqps_wire::{Error, Target};
 
 use crate::Dialect;
@@ -126,6 +126,8 @@ pub struct Site<'a> {
     pub seed: u64,
     /// rqps started the server for this workload alone.
     pub is_own: bool,
+    /// How clients are driven.
+    pub method: Method,
 }
 
 /// One connection's part in a task.
@@ -173,6 +175,11 @@ pub trait Driver {
     /// random draw: `place` differs each time that the task is run.
     fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error>;
 
+    /// What the clients have to say of the task's operations, for the reader, when these are done.
+    fn told(&self) -> Option<String> {
+        None
+    }
+
     /// Work that builds indexes after the task's operations, as a part of it.
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error>;
 }
@@ -197,6 +204,8 @@ pub enum WorkloadError {
     RangeTooLarge { test: String, size: usize, rows: u64 },
     #[error("the database has other tables of the same names: {0}. Remove them")]
     OtherTables(String),
+    #[error("{0} does not check foreign keys that are added to tables. Drop --foreign-keys")]
+    ForeignKeys(&'static str),
     #[error(transparent)]
     Folder(#[from] FolderError),
     #[error(transparent)]
@@ -210,7 +219,10 @@ impl WorkloadError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            WorkloadError::Test(_) | WorkloadError::RangeTooLarge { .. } | WorkloadError::Folder(_)
+            WorkloadError::Test(_)
+                | WorkloadError::RangeTooLarge { .. }
+                | WorkloadError::ForeignKeys(_)
+                | WorkloadError::Folder(_)
         )
     }
 }

@@ -6,6 +6,7 @@
 mod insert_benchmark;
 mod microbenchmark;
 mod sql;
+mod tpcc;
 
 use std::fmt;
 use std::ops::Deref;
@@ -24,6 +25,7 @@ pub use insert_benchmark::{
 };
 pub use microbenchmark::Microbenchmark;
 pub use sql::{SqlTest, SqlWorkload};
+pub use tpcc::{StockKey, Tpcc};
 
 /// The properties of a workload.
 pub trait Specification {
@@ -45,6 +47,12 @@ pub trait Specification {
     /// A sentence that explains the results of its steps, or nothing.
     fn remark(&self) -> String {
         String::new()
+    }
+
+    /// The rates of its tests as the field names them, and what a unit of the rate per second is in
+    /// each.
+    fn named_rates(&self) -> &'static [(&'static str, f64)] {
+        &[]
     }
 
     /// The names of its tests or steps, in the order in which they run.
@@ -93,7 +101,8 @@ pub trait Specification {
         false
     }
 
-    /// The flags and values of `rqps compare` for a test of it; a chain runs as a whole.
+    /// The flags and values of `rqps compare` for a test of it; a switch has the empty value. A
+    /// chain runs as a whole.
     fn flags(&self, test: &str) -> Vec<(&'static str, String)>;
 
     /// The most clients of a test.
@@ -157,6 +166,7 @@ workloads! {
     "insert_benchmark" => InsertBenchmark,
     "microbenchmark" => Microbenchmark,
     "sql" => SqlWorkload,
+    "tpcc" => Tpcc,
 }
 
 /// Reads a workload by its name.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rqps_load::{Effect, Halt};
-use rqps_plan::{Contender, Span, Workload};
+use rqps_plan::{Contender, Method, Span, Workload};
 use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
@@ -52,6 +52,8 @@ fn plan(folder: &Path) -> Result<Workload, String> {
         secs: Some(Span(Duration::from_secs(1))),
         fitting: &|_| Asked::SECS,
         check: true,
+        stock_key: None,
+        foreign_keys: false,
     };
     asked.plan().map_err(|error| error.to_string())
 }
@@ -80,7 +82,17 @@ fn loaded(files: &[(&str, &str)]) -> Result<Loaded, WorkloadError> {
 impl Loaded {
     fn driver(&self) -> Result<Box<dyn Driver + '_>, WorkloadError> {
         let (dbms, dialect) = ("sqlite".parse().unwrap(), Dialect::SQLITE);
-        driver(&self.plan, Site { target: &self.target, dbms, dialect, seed: 1, is_own: true })
+        driver(
+            &self.plan,
+            Site {
+                target: &self.target,
+                dbms,
+                dialect,
+                seed: 1,
+                is_own: true,
+                method: Method::Runs,
+            },
+        )
     }
 
     fn task(&self, name: &str) -> Task {
