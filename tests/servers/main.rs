@@ -28,6 +28,7 @@ mod repository;
 mod safety;
 mod sql;
 mod sqlite;
+mod tpcc;
 mod usage;
 mod wire;
 mod wire_mysql;
