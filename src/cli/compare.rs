@@ -10,7 +10,7 @@ use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_plan::{
     Cache, Comparison, Contender, Count, Design, Instructions, Method, Plan, PlanError, Profiled,
-    QueryMode, Span, Workload,
+    QueryMode, Span, StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -69,6 +69,12 @@ pub(crate) struct Arguments {
     /// Set a variable of pgbench's scripts [may be repeated].
     #[arg(long, value_name = "NAME=VALUE", help_heading = MEASURE, hide_short_help = true)]
     define: Vec<String>,
+    /// Order of the columns in the primary key of the stock: wi or iw (tpcc) [default: wi].
+    #[arg(long, value_name = "wi|iw", help_heading = MEASURE)]
+    stock_key: Option<StockKey>,
+    /// Create the foreign keys of the standard (tpcc).
+    #[arg(long, help_heading = MEASURE)]
+    foreign_keys: bool,
     /// Number of clients, each connected to every contender.
     #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
@@ -407,6 +413,8 @@ impl Arguments {
             fitting: &|tests| self.fitting_secs(tests),
             check: !self.no_check,
             skips_load_errors: self.load_errors.skips,
+            stock_key: self.stock_key,
+            foreign_keys: self.foreign_keys,
         };
         Ok(asked.plan()?)
     }

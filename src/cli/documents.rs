@@ -66,7 +66,7 @@ fn words_of(block: &Block) -> Vec<Vec<String>> {
 fn plan(verb: &Verb) -> Option<anyhow::Result<Plan>> {
     match verb {
         Verb::Compare(arguments) => Some(arguments.plan()),
-        Verb::Single(single) => Some(single.plan()),
+        Verb::Single(single) => single.shown.is_none().then(|| single.plan()),
         _ => None,
     }
 }
@@ -178,7 +178,9 @@ fn verbs_and_flags_in_sentences_exist() {
             let (known, words) = match words[..] {
                 ["rqps", ..] => {
                     let (verb, rest) = verb(&rqps, &words[1..]);
-                    let is_whole = !verb.has_subcommands() || rest.is_empty();
+                    let is_whole = !verb.has_subcommands()
+                        || verb.get_positionals().next().is_some()
+                        || rest.is_empty();
                     assert!(is_whole, "{}: there is no verb `{span}`", page.name);
                     (flags(verb), rest)
                 }

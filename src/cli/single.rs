@@ -1,13 +1,14 @@
 //! The verbs that have each contender run a workload once, such as `rqps ibench`: their flags are
 //! those of the workload.
 
-use clap::{ArgMatches, Args, Command, FromArgMatches, Subcommand};
+use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use rqps_analysis::comparison::FailOn;
-use rqps_plan::{Design, Plan};
-use rqps_workload::{VERBS, Verb};
+use rqps_plan::{Contender, Design, Plan};
+use rqps_workload::{Dialect, VERBS, Verb};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::output;
 use super::session::{self, Session};
 
 /// What was asked for.
@@ -16,7 +17,13 @@ pub(crate) struct Single {
     given: ArgMatches,
     contenders: Contenders,
     session: Session,
+    /// Whose statements are shown, in place of a run.
+    pub(crate) shown: Option<Contender>,
 }
+
+/// The verb below a verb that shows statements, and its argument.
+const SHOW: &str = "show";
+const DBMS: &str = "dbms";
 
 /// The command of a verb, with its flags.
 pub(crate) fn command(verb: &Verb, command: Command) -> Command {
@@ -30,6 +37,10 @@ impl Single {
             given: given.clone(),
             contenders: Contenders::from_arg_matches(given)?,
             session: Session::from_arg_matches(given)?,
+            shown: match given.subcommand() {
+                Some((SHOW, given)) => given.get_one::<Contender>(DBMS).cloned(),
+                _ => None,
+            },
         })
     }
 
@@ -51,17 +62,45 @@ impl Single {
     }
 
     pub(crate) fn run(&self) -> anyhow::Result<Exit> {
-        let Single { verb, contenders, session, .. } = self;
+        let Single { verb, contenders, session, shown, .. } = self;
+        if let Some((contender, statements)) = shown.as_ref().zip(verb.statements) {
+            output::print(&script(&statements(Dialect::from(contender))))?;
+            return Ok(Exit::Done);
+        }
         let session = (session, FailOn::Regression);
         session::run(verb.name, session, &contenders.all(), || self.plan(), |_| Ok(()))
     }
+}
+
+/// Statements as a script, with the names of what they belong to as comments.
+fn script(statements: &[(&'static str, Vec<String>)]) -> String {
+    let part = |(name, texts): &(&str, Vec<String>)| format!("-- {name}\n{};\n", texts.join(";\n"));
+    statements.iter().map(part).collect::<Vec<_>>().join("\n")
+}
+
+/// The verb that shows statements.
+fn show() -> Command {
+    let dbms = Arg::new(DBMS).value_name("DBMS").required(true);
+    let dbms = dbms.help("Contender, such as postgres or mariadb@11.4/rocksdb");
+    Command::new(SHOW)
+        .about("Print the SQL of its transactions")
+        .arg(dbms.value_parser(value_parser!(Contender)))
 }
 
 impl Subcommand for Single {
     fn augment_subcommands(parent: Command) -> Command {
         let add = |parent: Command, verb: &Verb| {
             // The flags of a struct bring its description.
-            parent.subcommand(command(verb, Command::new(verb.name)).about(verb.about))
+            let command = command(verb, Command::new(verb.name)).about(verb.about);
+            parent.subcommand(match verb.statements {
+                Some(_) => command
+                    .override_usage(format!("rqps {} [OPTIONS] [CONTENDER]...", verb.name))
+                    .subcommand(show())
+                    .disable_help_subcommand(true)
+                    .args_conflicts_with_subcommands(true)
+                    .subcommand_negates_reqs(true),
+                None => command,
+            })
         };
         VERBS.iter().fold(parent, add)
     }

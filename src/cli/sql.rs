@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use rqps_dbms::{Dialect, Home};
-use rqps_plan::{Contender, Dbms, Sweep};
+use rqps_plan::{Contender, Dbms, Method, Sweep};
 use rqps_system::Cancel;
 use rqps_workload::{CheckedFolder, FolderFaults, Site, check_files, check_folder};
 
@@ -120,7 +120,8 @@ fn on_server(
     let mut server = ready.start(home, &place, cancel)?;
     fetching.finish();
     let (target, dialect) = (server.target().clone(), Dialect::from(contender));
-    let site = Site { target: &target, dbms: contender.dbms, dialect, seed, is_own: true };
+    let (dbms, method) = (contender.dbms, Method::Slices);
+    let site = Site { target: &target, dbms, dialect, seed, is_own: true, method };
     let checked = check_folder(folder, site);
     server.discard()?;
     // SQLite writes no log.

@@ -30,6 +30,7 @@ mod repository;
 mod safety;
 mod sql;
 mod sqlite;
+mod tpcc;
 mod usage;
 mod wire;
 mod wire_mysql;

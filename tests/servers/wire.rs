@@ -6,7 +6,9 @@ use std::sync::mpsc::channel;
 use crate::common::{await_that, processes};
 use rqps_dbms::{Home, Place, Server};
 use rqps_system::Cancel;
-use rqps_wire::{Address, Class, Connection, Error, Login, Target, Type, Value, scalar};
+use rqps_wire::{
+    Address, Class, Connection, Error, FetchedRows, Login, Target, Type, Value, scalar,
+};
 use tempfile::TempDir;
 
 /// A server that ends with the test.
@@ -139,6 +141,24 @@ fn rows_are_counted_and_errors_leave_the_connection_usable() {
     let stored = connection.query("select n, v, null, '' from t where id > 20000").unwrap();
     let text = |text: &str| Some(text.to_string());
     assert_eq!(stored, [vec![text("-5"), text("grün"), None, text("")]]);
+
+    // The same with values: of numbers, texts, decimals and NULL, and of a command without rows.
+    let mut rows = FetchedRows::default();
+    let sql = "select id, n, v, n / 4.0, null from t where id > $1 order by id";
+    let found = connection.prepare(sql, &[Type::Int8]).unwrap();
+    assert_eq!(connection.fetch(found, &[Value::Int(9_989)], &mut rows).unwrap(), 2);
+    assert_eq!((rows.int(0, 0).unwrap(), rows.int(1, 1).unwrap()), (9_990, -5));
+    assert_eq!(rows.bytes(1, 2).unwrap(), "grün".as_bytes());
+    let (digits, places) = rows.decimal(1, 3).unwrap();
+    assert_eq!(digits * 100, -125 * 10_i64.pow(places as u32));
+    assert!(rows.int(1, 4).is_err() && rows.bytes(1, 4).is_err());
+    assert_eq!(connection.fetch(found, &[Value::Int(1 << 50)], &mut rows).unwrap(), 0);
+    assert!(rows.is_empty());
+    assert_eq!(connection.execute(found, &[Value::Int(9_989)]).unwrap(), 2);
+    let values = [Value::Int(-1), Value::Int(0), Value::Null];
+    assert_eq!(connection.fetch(insert, &values, &mut rows).unwrap(), 1);
+    assert!(connection.fetch(insert, &values, &mut rows).is_err(), "the key is there");
+    assert_eq!(connection.run("delete from t where id = -1").unwrap(), 1);
 
     // A row that is larger than the buffer, between others.
     let large = "select repeat('x', case when i = 2 then 5000000 else 3 end) \

@@ -2,7 +2,9 @@
 
 use rqps_dbms::{Home, Place, Server};
 use rqps_system::Cancel;
-use rqps_wire::{Address, Class, Connection, Error, Login, ServerKey, Target, Type, Value, scalar};
+use rqps_wire::{
+    Address, Class, Connection, Error, FetchedRows, Login, ServerKey, Target, Type, Value, scalar,
+};
 
 /// A server that ends with the test.
 struct Fixture {
@@ -125,6 +127,25 @@ fn rows_are_counted_and_long_payloads_put_together() {
         let select = connection.prepare("select v from t where id >= ?", &[Type::Int8]).unwrap();
         assert_eq!(connection.execute(select, &[Value::Int(2)]).unwrap(), 2, "{contender}");
         assert_eq!(connection.execute(select, &[Value::Int(9)]).unwrap(), 0, "{contender}");
+        // The same with values: numbers, texts, decimals and NULL; and a command without rows.
+        let mut rows = FetchedRows::default();
+        let sql = "select id, v, cast(-1.25 as decimal(5, 2)), count(*) over_all from t \
+                   where id <= ? group by id, v order by id";
+        let found = connection.prepare(sql, &[Type::Int8]).unwrap();
+        assert_eq!(connection.fetch(found, &[Value::Int(2)], &mut rows).unwrap(), 2);
+        assert_eq!((rows.int(0, 0).unwrap(), rows.int(1, 0).unwrap()), (1, 2));
+        assert_eq!(rows.bytes(0, 1).unwrap(), b"a");
+        assert!(rows.bytes(1, 1).is_err(), "NULL");
+        assert_eq!(rows.decimal(1, 2).unwrap(), (-125, 2));
+        assert_eq!(rows.int(1, 3).unwrap(), 1);
+        assert_eq!(connection.fetch(found, &[Value::Int(0)], &mut rows).unwrap(), 0);
+        assert!(rows.is_empty());
+        assert_eq!(connection.execute(found, &[Value::Int(2)]).unwrap(), 2);
+        let delete = connection.prepare("delete from t where id > ?", &[Type::Int4]).unwrap();
+        assert_eq!(connection.fetch(delete, &[Value::Int(9)], &mut rows).unwrap(), 0);
+        let float = connection.prepare("select id + 0.25e0 from t where id = 1", &[]).unwrap();
+        assert_eq!(connection.fetch(float, &[], &mut rows).unwrap(), 1);
+        assert_eq!(rows.decimal(0, 0).unwrap(), (125, 2));
         let update = "update t set v = ? where id = ?";
         let update = connection.prepare(update, &[Type::Varchar, Type::Int4]).unwrap();
         // More than one packet of 16 MiB, and exactly one that is full.

@@ -114,7 +114,10 @@ impl<'a> Measured<'a> {
         Window {
             normaliser: match self.round.counts {
                 Counts::RowsInserted | Counts::RowsIndexed => Normaliser::Insert,
-                Counts::Queries | Counts::Statements | Counts::RowsScanned => Normaliser::Query,
+                Counts::Queries
+                | Counts::Statements
+                | Counts::Transactions
+                | Counts::RowsScanned => Normaliser::Query,
             },
             seconds: self.record.seconds,
             cpus: self.cpus,
@@ -123,7 +126,9 @@ impl<'a> Measured<'a> {
                 _ => rows(Operation::Insert),
             },
             queries: match self.round.counts {
-                Counts::Statements => self.totals.iter().map(|totals| totals.statements()).sum(),
+                Counts::Statements | Counts::Transactions => {
+                    self.totals.iter().map(|totals| totals.statements()).sum()
+                }
                 Counts::RowsScanned => self.record.counted_rows.unwrap_or(0),
                 _ => self.of(Operation::Query).map_or(0, |totals| totals.operations),
             },

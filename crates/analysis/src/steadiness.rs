@@ -28,7 +28,7 @@ pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
     let operation = match counts {
         Counts::RowsInserted => Operation::Insert,
         Counts::Queries => Operation::Query,
-        Counts::Statements => Operation::Transaction,
+        Counts::Statements | Counts::Transactions => Operation::Transaction,
         Counts::RowsIndexed | Counts::RowsScanned => return None,
     };
     let done = measured.of(operation).filter(|done| done.operations > 0)?;

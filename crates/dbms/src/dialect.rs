@@ -20,6 +20,10 @@ pub struct Sql {
     pub engine: Option<&'static str>,
     /// The type of a number of 32 bits with a point.
     pub float: &'static str,
+    /// The type `decimal(12, 2)` is exact, and arithmetic on it is.
+    pub has_decimals: bool,
+    /// Foreign keys can be added to a table, and are checked.
+    pub has_foreign_keys: bool,
     /// The type of a date with a time.
     pub timestamp: &'static str,
     /// The type name in a cast to a number of 64 bits.

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rqps_dbms::{Dbms, Descriptor, Home, Left, Needs, Place, Server};
 use rqps_observe::Group;
-use rqps_plan::{Build, Contender, Plan};
+use rqps_plan::{Build, Contender, Method, Plan};
 use rqps_store::{ContenderRecord, RoundRecord, RunDirectory, Status, StoreError, write_whole};
 use rqps_workload::{Dialect, Driver, Site, Task};
 
@@ -68,7 +68,14 @@ pub(crate) fn run(
     }
     let target = server.target().clone();
     let (dialect, is_own) = (Dialect::from(contender), server.data().is_some());
-    let site = Site { target: &target, dbms: contender.dbms, dialect, seed: plan.seed, is_own };
+    let site = Site {
+        target: &target,
+        dbms: contender.dbms,
+        dialect,
+        seed: plan.seed,
+        is_own,
+        method: Method::Runs,
+    };
     let driver = rqps_workload::driver(plan.workload(), site)?;
     let done_by = (&*driver, &tasks[..]);
     let whose = (name.as_str(), part);
@@ -164,6 +171,9 @@ fn attempt(
     let mut stage = Stage { lab, server: &*server, group, contender, task, tasks: tasks.len() };
     let result = stage.server.still_ours().map_err(LabError::from);
     let result = result.and_then(|()| task::run(driver, round.attempt, &mut stage, &mut *measured));
+    if let Some(told) = driver.told() {
+        stage.note(measured, told);
+    }
     (measured.status, measured.error) = match &result {
         Ok(()) => (Status::Done, None),
         Err(LabError::Interrupted) => (Status::Interrupted, None),

@@ -65,7 +65,7 @@ pub(crate) fn counted(counts: Counts, measured: &Measurement) -> u64 {
         Counts::RowsInserted => sum(|work| work.rows, Some(Operation::Insert)),
         Counts::RowsIndexed | Counts::RowsScanned => measured.counted_rows.unwrap_or(0),
         Counts::Queries => sum(|work| work.operations, Some(Operation::Query)),
-        Counts::Statements => sum(WorkRecord::statements, None),
+        Counts::Statements | Counts::Transactions => sum(WorkRecord::statements, None),
     }
 }
 
@@ -85,7 +85,9 @@ impl Goal {
         let leader = match task.counts {
             Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
             Counts::Queries => Operation::Query,
-            Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+            Counts::Statements | Counts::Transactions | Counts::RowsScanned => {
+                Operation::Transaction
+            }
         };
         let planned = |part: &Part| match (part.operation, part.order.until) {
             (Operation::Insert, Until::Operations(operations)) => operations,

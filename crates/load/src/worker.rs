@@ -30,6 +30,9 @@ pub trait Work: Send {
     /// operation does: contenders that go to the same number do the same from there on.
     fn seek(&mut self, _operation: u64) {}
 
+    /// Discards what it recorded by itself: that was warm-up.
+    fn forget(&mut self) {}
+
     /// Ends an execution that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
 }
@@ -124,6 +127,7 @@ impl Worker {
     /// Discards all records so far.
     pub(crate) fn forget(&mut self) {
         self.recorder = None;
+        self.work.forget();
         self.live.set_operations(0);
     }
 

@@ -15,7 +15,10 @@ impl Plan {
         let of = &comparison.of;
         let mut words = vec!["rqps".to_string(), "compare".to_string()];
         words.extend([self.contenders.first()?, contender].map(Contender::to_string));
-        let mut flag = |name: &str, value: String| words.extend([format!("--{name}"), value]);
+        let mut flag = |name: &str, value: String| {
+            words.push(format!("--{name}"));
+            words.extend(Some(value).filter(|value| !value.is_empty()));
+        };
         of.flags(test).into_iter().for_each(|(name, value)| flag(name, value));
         let usual = Comparison::new(of.clone());
         if !of.is_chain() && comparison.method_of(test) == Method::Runs {

@@ -10,16 +10,19 @@ pub enum Counts {
     Queries,
     /// As sysbench counts: with BEGIN, COMMIT and statements that changed nothing.
     Statements,
+    /// Whole ones, with those that roll back as they should.
+    Transactions,
     /// By full scans, which return no rows.
     RowsScanned,
 }
 
 /// Name in files, unit of the throughput, and singular of what is counted.
-const WORDS: [(Counts, &str, &str, &str); 5] = [
+const WORDS: [(Counts, &str, &str, &str); 6] = [
     (Counts::RowsInserted, "rows_inserted", "rows inserted per second", "row inserted"),
     (Counts::RowsIndexed, "rows_indexed", "rows indexed per second", "row indexed"),
     (Counts::Queries, "queries", "queries per second", "query"),
     (Counts::Statements, "statements", "statements per second", "statement"),
+    (Counts::Transactions, "transactions", "transactions per second", "transaction"),
     (Counts::RowsScanned, "rows_scanned", "rows scanned per second", "row scanned"),
 ];
 

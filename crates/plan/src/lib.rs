@@ -48,5 +48,5 @@ pub use sweep::{Sweep, SweepError};
 pub use workload::{
     InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing, Pgbench, PgbenchScript, Profile,
     Query, QueryMode, Specification, SpecificationError, SqlTest, SqlWorkload, Step, StepKind,
-    Workload, default_pause,
+    StockKey, Tpcc, Workload, default_pause,
 };

@@ -1,6 +1,6 @@
 //! Blocking connections for the hot path: one thread, one connection, no async runtime, no
 //! allocation per operation. Rows are received whole and not decoded, except by
-//! [`Connection::query`], which is for control work.
+//! [`Connection::query`], which is for control work, and by [`Connection::visit`].
 //!
 //! The purpose of these clients is a known user-space cost per prepared point query; see
 //! `benches/`.
@@ -14,6 +14,7 @@ pub mod mysql;
 mod parameters;
 mod patience;
 pub mod postgres;
+mod rows;
 mod scripted;
 mod socket;
 mod sqlite;
@@ -28,6 +29,7 @@ pub use address::Address;
 pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
+pub use rows::FetchedRows;
 pub use rqps_system::{Cancel, Cancelled};
 pub use scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
@@ -100,13 +102,24 @@ pub trait Connection: Send {
     /// returned or changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;
 
-    /// The same, with its rows decoded for a visitor. For checks, not for the hot path.
+    /// The same, with its rows decoded for a visitor, which costs allocations for each of them.
     fn visit(
         &mut self,
         statement: Statement,
         values: &[Value<'_>],
         visitor: &mut dyn RowVisitor,
     ) -> Result<u64, Error>;
+
+    /// The same, with its rows for a client that needs their values.
+    fn fetch(
+        &mut self,
+        statement: Statement,
+        values: &[Value<'_>],
+        rows: &mut FetchedRows,
+    ) -> Result<u64, Error> {
+        rows.clear();
+        self.visit(statement, values, rows)
+    }
 
     /// How the client reached the DBMS, for results.
     fn transport(&self) -> &'static str;

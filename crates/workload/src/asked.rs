@@ -3,8 +3,9 @@
 use std::time::Duration;
 
 use clap::{ArgMatches, Args, Command};
-use rqps_plan::{Contender, Count, QueryMode, Span, Workload};
+use rqps_plan::{Contender, Count, QueryMode, Span, StockKey, Workload};
 
+use crate::Dialect;
 use crate::task::WorkloadError;
 
 /// Given flags, which are also the keys of plan files.
@@ -23,12 +24,18 @@ impl From<WorkloadError> for FlagError {
     }
 }
 
+/// Texts of statements by the names of what they belong to.
+pub type StatementTexts = fn(Dialect) -> Vec<(&'static str, Vec<String>)>;
+
 /// See [`crate::VERBS`].
 pub struct Verb {
     pub name: &'static str,
     pub about: &'static str,
     flags: fn(Command) -> Command,
     read: fn(&ArgMatches) -> Result<Workload, FlagError>,
+    /// Its statements on a DBMS, by the names of what they belong to; none if only a run shows
+    /// them.
+    pub statements: Option<StatementTexts>,
 }
 
 impl Verb {
@@ -41,7 +48,12 @@ impl Verb {
                 let flags = F::from_arg_matches(given);
                 flags.map_err(|error| FlagError(error.to_string()))?.workload()
             },
+            statements: None,
         }
+    }
+
+    pub(crate) const fn shows(self, statements: StatementTexts) -> Verb {
+        Verb { statements: Some(statements), ..self }
     }
 
     /// Adds the flags to a command.
@@ -70,6 +82,8 @@ pub(crate) struct Comparable {
     pub(crate) has_scripts: bool,
     /// Its load is SQL that a user has written.
     pub(crate) loads_given_sql: bool,
+    /// Its tables have keys that can be chosen.
+    pub(crate) has_keys: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -96,6 +110,8 @@ pub struct Asked<'a> {
     pub check: bool,
     /// A load goes on without the statements that a contender refuses.
     pub skips_load_errors: bool,
+    pub stock_key: Option<StockKey>,
+    pub foreign_keys: bool,
 }
 
 impl Asked<'_> {
@@ -109,7 +125,12 @@ impl Asked<'_> {
             let reason = "only a folder of SQL can have load errors. Drop --load-errors";
             return Err(FlagError(reason.to_string()));
         }
-        (self.workload.of.ask)(self)
+        let of = self.workload.of;
+        if !of.has_keys && (self.stock_key.is_some() || self.foreign_keys) {
+            let reason = "--stock-key and --foreign-keys need --workload tpcc:1. Drop them";
+            return Err(FlagError(reason.to_string()));
+        }
+        (of.ask)(self)
     }
 
     /// The default rows of a table or client.

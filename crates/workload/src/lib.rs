@@ -16,6 +16,7 @@ mod random;
 mod script;
 mod sql;
 mod task;
+mod tpcc;
 
 use std::str::FromStr;
 
@@ -24,7 +25,7 @@ use rqps_plan::{Workload, suggestion};
 pub use answers::{
     AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner, has_answers,
 };
-pub use asked::{Asked, FlagError, Verb, Wanted};
+pub use asked::{Asked, FlagError, StatementTexts, Verb, Wanted};
 pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};
@@ -43,6 +44,7 @@ pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
         Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
         Workload::Pgbench(plan) => Ok(pgbench::tasks(plan)),
         Workload::SqlWorkload(plan) => sql::tasks(plan),
+        Workload::Tpcc(plan) => Ok(tpcc::tasks(plan)),
     }
 }
 
@@ -56,29 +58,31 @@ pub fn driver<'a>(
         Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
         Workload::Pgbench(plan) => Ok(pgbench::driver(plan, site)),
         Workload::SqlWorkload(plan) => sql::driver(plan, site),
+        Workload::Tpcc(plan) => tpcc::driver(plan, site),
     }
 }
 
 /// Whether a workload creates a table of this name, in any of its forms. In its own schema, rqps
 /// drops no other tables.
 pub fn is_table(name: &str) -> bool {
-    [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table]
+    [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table, tpcc::is_table]
         .iter()
         .any(|is_table| is_table(name))
 }
 
 /// The verbs of the command line that have each contender run a workload once.
-pub static VERBS: [Verb; 3] = [
+pub static VERBS: [Verb; 4] = [
     Verb::of::<insert_benchmark::InsertFlags>("ibench", "Run the Insert Benchmark"),
     Verb::of::<microbenchmark::MicroFlags>("micro", "Run the sysbench microbenchmarks"),
     Verb::of::<microbenchmark::ScaleupFlags>(
         "scaleup",
         "Run the microbenchmarks with increasing numbers of clients",
     ),
+    Verb::of::<tpcc::TpccFlags>("tpcc", "Run a workload derived from TPC-C").shows(tpcc::texts),
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 4] = [
+static COMPARED: [Comparable; 5] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -88,6 +92,7 @@ static COMPARED: [Comparable; 4] = [
         needs_names: true,
         has_scripts: false,
         loads_given_sql: false,
+        has_keys: false,
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
     },
@@ -100,6 +105,7 @@ static COMPARED: [Comparable; 4] = [
         needs_names: false,
         has_scripts: false,
         loads_given_sql: false,
+        has_keys: false,
         ask: insert_benchmark::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -112,6 +118,7 @@ static COMPARED: [Comparable; 4] = [
         needs_names: true,
         has_scripts: true,
         loads_given_sql: false,
+        has_keys: false,
         ask: pgbench::asked,
         select: |names| Ok(names.to_vec()),
     },
@@ -123,7 +130,20 @@ static COMPARED: [Comparable; 4] = [
         needs_names: true,
         has_scripts: false,
         loads_given_sql: true,
+        has_keys: false,
         ask: sql::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "tpcc",
+        about: "tpcc:WAREHOUSES for a workload derived from TPC-C, as in tpcc:10",
+        syntax: "tpcc:WAREHOUSES",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: false,
+        loads_given_sql: false,
+        has_keys: true,
+        ask: tpcc::asked,
         select: |names| Ok(names.to_vec()),
     },
 ];
@@ -177,7 +197,7 @@ mod tests {
 
     #[test]
     fn tables_of_workloads_are_told_from_others() {
-        for name in ["sbtest1", "sbtest12", "sbtest_made_by_rqps", "pi1", "pi2_p3"] {
+        for name in ["sbtest1", "sbtest12", "sbtest_made_by_rqps", "pi1", "pi2_p3", "stock"] {
             assert!(is_table(name), "{name}");
         }
         for name in ["sbtest", "sbtest1x", "sbtest_mine", "pi", "pi1_p", "pi1_copy", "pilots", "t"]
@@ -191,7 +211,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Work};
-use rqps_plan::{Class, Counts, Dbms, Operation};
+use rqps_plan::{Class, Counts, Dbms, Method, Operation};
 use rqps_wire::{Error, Target};
 
 use crate::Dialect;
@@ -131,6 +131,8 @@ pub struct Site<'a> {
     pub seed: u64,
     /// rqps started the server for this workload alone.
     pub is_own: bool,
+    /// How clients are driven.
+    pub method: Method,
 }
 
 /// One connection's part in a task.
@@ -197,6 +199,11 @@ pub trait Driver {
         None
     }
 
+    /// What the clients have to say of the task's operations, for the reader, when these are done.
+    fn told(&self) -> Option<String> {
+        None
+    }
+
     /// Work that builds indexes after the task's operations, as a part of it.
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error>;
 }
@@ -221,6 +228,8 @@ pub enum WorkloadError {
     RangeTooLarge { test: String, size: usize, rows: u64 },
     #[error("the database has other tables of the same names: {0}. Remove them")]
     OtherTables(String),
+    #[error("{0} does not check foreign keys that are added to tables. Drop --foreign-keys")]
+    ForeignKeys(&'static str),
     #[error(transparent)]
     Folder(#[from] FolderFaults),
     #[error(transparent)]
@@ -234,7 +243,10 @@ impl WorkloadError {
     pub fn is_refusal(&self) -> bool {
         matches!(
             self,
-            WorkloadError::Test(_) | WorkloadError::RangeTooLarge { .. } | WorkloadError::Folder(_)
+            WorkloadError::Test(_)
+                | WorkloadError::RangeTooLarge { .. }
+                | WorkloadError::ForeignKeys(_)
+                | WorkloadError::Folder(_)
         )
     }
 }

@@ -57,7 +57,7 @@ pub fn counted_operation(counts: Counts) -> Operation {
     match counts {
         Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
         Counts::Queries => Operation::Query,
-        Counts::Statements | Counts::RowsScanned => Operation::Transaction,
+        Counts::Statements | Counts::Transactions | Counts::RowsScanned => Operation::Transaction,
     }
 }
 

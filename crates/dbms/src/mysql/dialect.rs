@@ -21,6 +21,8 @@ const SQL: Sql = Sql {
     placeholder: |_| "?".to_string(),
     engine: None,
     float: "float",
+    has_decimals: true,
+    has_foreign_keys: true,
     timestamp: "datetime",
     cast_to_bigint: "signed",
     serial: "INTEGER NOT NULL AUTO_INCREMENT",
@@ -64,8 +66,13 @@ const SQL: Sql = Sql {
 
 pub(crate) static INNODB_SQL: Sql = Sql { name: "innodb", engine: Some("innodb"), ..SQL };
 
-pub(crate) static MYROCKS_SQL: Sql =
-    Sql { name: "myrocks", engine: Some("rocksdb"), indexes: Indexes::EachByAlter, ..SQL };
+pub(crate) static MYROCKS_SQL: Sql = Sql {
+    name: "myrocks",
+    engine: Some("rocksdb"),
+    has_foreign_keys: false,
+    indexes: Indexes::EachByAlter,
+    ..SQL
+};
 
 fn forced(index: &str) -> String {
     format!(" force index ({index})")

@@ -21,6 +21,8 @@ pub(crate) static SQL: Sql = Sql {
     placeholder: |n| format!("${n}"),
     engine: None,
     float: "real",
+    has_decimals: true,
+    has_foreign_keys: true,
     timestamp: "timestamp without time zone",
     cast_to_bigint: "bigint",
     serial: "SERIAL",

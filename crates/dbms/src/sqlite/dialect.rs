@@ -21,6 +21,9 @@ pub(crate) static SQL: Sql = Sql {
     placeholder: |n| format!("?{n}"),
     engine: None,
     float: "real",
+    has_decimals: false,
+    // They are a part of the statement that creates the table, and checked on demand.
+    has_foreign_keys: false,
     timestamp: "datetime",
     cast_to_bigint: "integer",
     serial: "INTEGER NOT NULL",

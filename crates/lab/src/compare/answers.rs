@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use rqps_plan::{RowsVerdict, Workload};
+use rqps_plan::{Method, RowsVerdict, Workload};
 use rqps_store::{AnswerRecord, RunDirectory};
 use rqps_workload::{AnsweringArm, ArmAnswers, ArmRole, Site, TestAnswers, examiner, has_answers};
 
@@ -106,7 +106,8 @@ impl Round<'_> {
                 arm if arm.is_base() => ArmRole::Baseline,
                 _ => ArmRole::Contender,
             };
-            AnsweringArm { site: Site { target, dbms, dialect, seed, is_own: true }, role }
+            let method = Method::Slices;
+            AnsweringArm { site: Site { target, dbms, dialect, seed, is_own: true, method }, role }
         });
         let Some(examiner) = examiner(workload, arms.collect())? else { return Ok(tests.len()) };
         for (number, test) in tests.iter().enumerate() {

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::{Dbms, Home, Place, Server};
 use rqps_load::{Cancel, Until, Work};
 use rqps_observe::{Callgrind, CountedFunction, cpu_micros, cpus};
-use rqps_plan::{Instructions, Plan, Workload};
+use rqps_plan::{Instructions, Method, Plan, Workload};
 use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
@@ -354,7 +354,8 @@ impl Servers<'_> {
     ) -> Result<Vec<Box<dyn Work>>, LabError> {
         let target = server.target().clone();
         let (dbms, dialect) = (self.arms[place].dbms, self.arms[place].dialect);
-        let site = Site { target: &target, dbms, dialect, seed: self.seed, is_own: true };
+        let (seed, method) = (self.seed, Method::Slices);
+        let site = Site { target: &target, dbms, dialect, seed, is_own: true, method };
         let driver = rqps_workload::driver(self.workload, site)?;
         driver.prepare(test, 1)?;
         Ok(driver.cast(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())

@@ -8,7 +8,7 @@ use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, EngineMeter, Home, Installed, Place, Server};
 use rqps_load::Cancel;
 use rqps_observe::{Group, Placement, pin_tree};
-use rqps_plan::{Comparison, Plan};
+use rqps_plan::{Comparison, Method, Plan};
 use rqps_store::RunDirectory;
 use rqps_wire::Target;
 use rqps_workload::{Driver, Random, Site, Task, stream};
@@ -101,7 +101,14 @@ pub(super) fn driver<'a>(
     arm: &Arm,
     target: &'a Target,
 ) -> Result<Box<dyn Driver + 'a>, LabError> {
-    let site = Site { target, dbms: arm.dbms, dialect: arm.dialect, seed: plan.seed, is_own: true };
+    let site = Site {
+        target,
+        dbms: arm.dbms,
+        dialect: arm.dialect,
+        seed: plan.seed,
+        is_own: true,
+        method: Method::Slices,
+    };
     Ok(rqps_workload::driver(plan.workload(), site)?)
 }
 

@@ -9,7 +9,7 @@ use rqps_dbms::{Place, Server};
 use rqps_observe::{
     Around, Clocks, Conduct, Group, GuardFailure, Metric, Reading, ReferenceLoops, guards,
 };
-use rqps_plan::Operation;
+use rqps_plan::{Method, Operation};
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Site, Task};
 
@@ -303,6 +303,7 @@ impl Turn<'_> {
             dialect,
             seed,
             is_own: server.data().is_some(),
+            method: Method::Runs,
         };
         let driver = rqps_workload::driver(&workload, site)?;
         let mut tasks = rqps_workload::tasks(&workload)?;

@@ -47,6 +47,8 @@ fn world(other: &[(u32, Fault)]) -> World {
         query_mode: None,
         defines: &[],
         skips_load_errors: false,
+        stock_key: None,
+        foreign_keys: false,
     };
     assert_eq!(world.plan.contenders[0].dbms, Dbms::Sqlite);
     let of = asked.plan().unwrap();

@@ -7,6 +7,7 @@ mod insert_benchmark;
 mod microbenchmark;
 mod pgbench;
 mod sql;
+mod tpcc;
 
 use std::fmt;
 use std::ops::Deref;
@@ -26,6 +27,7 @@ pub use insert_benchmark::{
 pub use microbenchmark::Microbenchmark;
 pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
 pub use sql::{SqlTest, SqlWorkload};
+pub use tpcc::{StockKey, Tpcc};
 
 /// The properties of a workload.
 pub trait Specification {
@@ -47,6 +49,12 @@ pub trait Specification {
     /// A sentence that explains the results of its steps, or nothing.
     fn remark(&self) -> String {
         String::new()
+    }
+
+    /// The rates of its tests as the field names them, and what a unit of the rate per second is in
+    /// each.
+    fn named_rates(&self) -> &'static [(&'static str, f64)] {
+        &[]
     }
 
     /// The names of its tests or steps, in the order in which they run.
@@ -105,7 +113,8 @@ pub trait Specification {
         false
     }
 
-    /// The flags and values of `rqps compare` for a test of it; a chain runs as a whole.
+    /// The flags and values of `rqps compare` for a test of it; a switch has the empty value. A
+    /// chain runs as a whole.
     fn flags(&self, test: &str) -> Vec<(&'static str, String)>;
 
     /// The most clients of a test.
@@ -170,6 +179,7 @@ workloads! {
     "microbenchmark" => Microbenchmark,
     "pgbench" => Pgbench,
     "sql" => SqlWorkload,
+    "tpcc" => Tpcc,
 }
 
 /// Reads a workload by its name.

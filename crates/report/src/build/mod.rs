@@ -13,11 +13,12 @@ pub(crate) mod tests;
 mod verdicts;
 pub(crate) mod why;
 
-use rqps_plan::Design;
+use rqps_plan::{Counts, Design};
 
 use crate::Report;
 use crate::document::{Block, Document, Inline, Style, Table, at_most};
-use crate::model::Prose;
+use crate::model::number::by_names;
+use crate::model::{Prose, StepModel, printable};
 
 /// How much is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +62,7 @@ fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
     };
     let sentence = format!("{} {remark}Seed {}.", prose.sentence, plan.seed);
     let mut blocks = vec![Block::text(sentence)];
+    blocks.extend(Block::list(Style::Bullets, named_rates(report)));
     if extent == Extent::Post {
         blocks.push(Block::terms(prose.facts.iter().map(|(name, value)| (*name, value.as_str()))));
     }
@@ -70,6 +72,25 @@ fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
         blocks.extend(Block::list(Style::Bullets, at_most(most, prose.warnings.clone())));
     }
     blocks
+}
+
+/// The rates of a single run by the names that the field has for them, if it has any, and what its
+/// clients say.
+fn named_rates(report: &Report<'_>) -> Vec<String> {
+    let (model, names) = (&report.model, report.run.plan.workload().named_rates());
+    if names.is_empty() || report.is_comparison() {
+        return Vec::new();
+    }
+    let of_step = |step: &StepModel<'_>| {
+        let counts = step.counts == Counts::Transactions;
+        let done = step.done().filter(|_| counts).filter_map(|(_, measured)| {
+            let rates = by_names(names, measured.throughput()?);
+            let note = measured.record.note.iter().map(|note| format!("; {}", printable(note)));
+            Some(format!("{}: {rates}{}", measured.contender, note.collect::<String>()))
+        });
+        done.collect::<Vec<_>>()
+    };
+    model.steps.iter().flat_map(of_step).collect()
 }
 
 /// Where the rest is.

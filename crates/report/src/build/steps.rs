@@ -122,7 +122,7 @@ pub(super) fn tables(model: &Model, step: &StepModel) -> Vec<Block> {
     let metrics = metrics_together(model, step);
     if !metrics.is_empty() {
         let title = match step.counts {
-            Counts::Statements | Counts::RowsScanned => {
+            Counts::Statements | Counts::Transactions | Counts::RowsScanned => {
                 "iostat, vmstat normalized by operation rate"
             }
             Counts::RowsInserted | Counts::RowsIndexed | Counts::Queries => "Metrics",

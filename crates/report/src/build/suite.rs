@@ -6,8 +6,8 @@ use rqps_stats::bands::published_band;
 use super::{Extent, Titled, steps};
 use crate::document::{Block, Fold, List, ListItem, Picture, Style, Table};
 use crate::model::{
-    BUSY, Growth, MEASURES, Measure, Model, PUBLISHED_NOTE, RATE, SCALEUP_NOTE, SCAN_NOTE, SHARE,
-    Suite, Test, UNREPORTED, normalised,
+    BUSY, Growth, MEASURES, Measure, Model, PUBLISHED_NOTE, SCALEUP_NOTE, SHARE, Suite, Test,
+    UNREPORTED, normalised,
 };
 
 /// The columns of a single contender beside its rate.
@@ -42,8 +42,9 @@ fn tables(suite: &Suite, is_whole: bool) -> Vec<Block> {
     let with = suite.with_clients(most);
     let is_alone = suite.others().next().is_none();
     if !is_alone {
-        let rates = suite.by_contender(most, &RATE);
-        blocks.extend(named_last(format!("Queries per second{with}"), SCAN_NOTE, rates));
+        let rate = suite.rate();
+        let rates = suite.by_contender(most, rate.measure);
+        blocks.extend(named_last(format!("{}{with}", rate.title), rate.note, rates));
     }
     if !is_alone && is_whole {
         let shares = suite.by_contender(most, &SHARE);
@@ -81,7 +82,7 @@ fn legends() -> String {
 
 fn relative(suite: &Suite, clients: u32) -> Vec<Block> {
     let Some(table) = suite.relative(clients) else { return Vec::new() };
-    let title = format!("Relative queries per second{}", suite.with_clients(clients));
+    let title = format!("{}{}", suite.rate().relative, suite.with_clients(clients));
     let mut blocks = vec![Block::Heading(title)];
     blocks.extend(Block::list(Style::Bullets, suite.columns_told()));
     blocks.extend([Block::Table(table.named_last()), Block::text(PUBLISHED_NOTE)]);
@@ -131,7 +132,7 @@ fn comment(suite: &Suite) -> Vec<Block> {
     if !is_alone {
         notes.push(PUBLISHED_NOTE.to_string());
     }
-    notes.push(SCAN_NOTE.to_string());
+    notes.push(suite.rate().note.to_string());
     let columns = (!is_alone).then(|| Block::text(suite.columns_told().join("; ")));
     let table = [Block::Table(together(suite)), Block::text(notes.join(" "))];
     columns.into_iter().chain(table).collect()
@@ -142,9 +143,10 @@ fn together(suite: &Suite) -> Table {
     let (fewest, most) = suite.range();
     let base = suite.model.base.unwrap_or(0);
     let columns = suite.columns();
-    let mut table = suite.by_measure(fewest, base, &[RATE]);
+    let mut table = suite.by_measure(fewest, base, std::slice::from_ref(suite.rate().measure));
     table.rows.retain(|row| row.group != UNREPORTED);
-    table.headings[0].name = format!("q/s of the baseline{}", suite.with_clients(fewest));
+    let name = suite.rate().measure.name;
+    table.headings[0].name = format!("{name} of the baseline{}", suite.with_clients(fewest));
     if suite.is_scaleup() {
         for (index, name) in columns.iter().enumerate() {
             let mut growth = suite.scaleup(index);
@@ -199,7 +201,7 @@ pub(crate) fn measures(suite: &Suite) -> Vec<Block> {
         }));
         blocks.extend(suite.model.contenders.iter().enumerate().map(|(index, name)| {
             let table = Block::Table(suite.by_measure(clients, index, &MEASURES));
-            let note = Block::Text(vec![format!("{SCAN_NOTE} ").into(), steps::legend()]);
+            let note = Block::Text(vec![format!("{} ", suite.rate().note).into(), steps::legend()]);
             let title = vec![format!("All measures of {name}{with}").into()];
             let of = Some(name.to_string());
             Block::Fold(Fold { title, blocks: vec![table, note], of, ..Fold::default() })
@@ -216,10 +218,10 @@ fn throughput(suite: &Suite, clients: u32) -> Vec<Block> {
     let items = lines.map(|(line, of)| ListItem { of, ..ListItem::new(line) }).collect();
     let mut blocks = vec![Block::List(List { style: Style::Bullets, items })];
     let relative = suite.relative(clients);
-    let relative = relative
-        .map(|table| Titled::new("Relative queries per second", PUBLISHED_NOTE, table).blocks());
-    let rates = suite.by_contender(clients, &RATE);
-    let rates = Titled::new("Queries per second", SCAN_NOTE, rates).blocks();
+    let rate = suite.rate();
+    let relative = relative.map(|table| Titled::new(rate.relative, PUBLISHED_NOTE, table).blocks());
+    let rates = suite.by_contender(clients, rate.measure);
+    let rates = Titled::new(rate.title, rate.note, rates).blocks();
     blocks.push(Block::Beside(relative.into_iter().chain([rates]).collect()));
     blocks
 }

@@ -91,7 +91,9 @@ fn title(counts: Counts) -> &'static str {
     match counts {
         Counts::Queries => "Queries per second",
         Counts::RowsInserted | Counts::RowsIndexed => "Rows inserted per second",
-        Counts::Statements | Counts::RowsScanned => "Transactions per second",
+        Counts::Statements | Counts::Transactions | Counts::RowsScanned => {
+            "Transactions per second"
+        }
     }
 }
 

@@ -14,6 +14,7 @@ use rqps_store::RoundRecord;
 use super::joined::spans;
 use super::{Judged, Verdicts, class, counts, with_interval, word};
 use crate::document::{Inline, Text};
+use crate::model::number::by_names;
 use crate::model::{loaded, method};
 
 /// A share of the noise above which more rounds help more than longer ones.
@@ -53,6 +54,8 @@ impl Verdicts<'_> {
             format!("{name} is the same build as the baseline: any difference is noise.")
         });
         remarks.extend(equals);
+        remarks.extend(self.named_rates());
+        remarks.extend(self.tests.iter().filter_map(|test| self.retries(test)));
         remarks.extend([self.controls(), self.machine(), self.decided()]);
         if !self.plan.of.is_chain() && self.plan.loads.is_some() {
             let loads = "Intervals hold for these loads: the effect of another may be larger.";
@@ -68,6 +71,52 @@ impl Verdicts<'_> {
         remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
+    }
+
+    /// The rates of the tests by the names that the field has for them, if it has any.
+    fn named_rates(&self) -> Vec<String> {
+        let names = self.plan.of.named_rates();
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let arms = self.arms();
+        let test = |test: &Observed<'_>| {
+            let arm = |name: &&str| Some(format!("{name} {}", by_names(names, test.rate(name)?)));
+            let rates: Vec<String> = arms.iter().filter_map(arm).collect();
+            format!(
+                "{}: {} (averages; the interval is that of the ratio).",
+                test.name,
+                rates.join("; ")
+            )
+        };
+        self.tests.iter().map(test).collect()
+    }
+
+    /// The baseline and the contenders.
+    fn arms(&self) -> Vec<&str> {
+        let contenders = self.judged.iter().map(|judged| judged.contender.as_str());
+        std::iter::once(self.base.as_str()).chain(contenders).collect()
+    }
+
+    /// How many operations of a test were retried, if any were.
+    fn retries(&self, test: &Observed<'_>) -> Option<String> {
+        let of_arm = |name: &str| {
+            let slices = test.counted().flat_map(|pass| &pass.slices);
+            let of_it = slices.filter(|slice| slice.arm == name);
+            of_it.fold((0, 0), |(retries, operations), slice| {
+                (retries + slice.retries, operations + slice.operations)
+            })
+        };
+        let arms = self.arms();
+        let counts: Vec<(u64, u64)> = arms.iter().map(|name| of_arm(name)).collect();
+        if counts.iter().all(|(retries, _)| *retries == 0) {
+            return None;
+        }
+        let arms = arms.iter().zip(&counts);
+        let arms =
+            arms.map(|(name, (retries, operations))| format!("{name} {retries} of {operations}"));
+        let arms = arms.collect::<Vec<_>>().join(", ");
+        Some(format!("{}: retried operations, as the DBMS requested: {arms}.", test.name))
     }
 
     /// How often the baseline differs from itself.

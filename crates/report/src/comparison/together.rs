@@ -25,7 +25,7 @@ impl Verdicts<'_> {
 /// The columns of the posts on the benchmark with these counts, a list for each of their tables.
 pub(crate) fn columns(counts: Counts) -> &'static [&'static [Column]] {
     match counts {
-        Counts::Statements | Counts::RowsScanned => &[&IOSTAT, &VMSTAT],
+        Counts::Statements | Counts::Transactions | Counts::RowsScanned => &[&IOSTAT, &VMSTAT],
         Counts::RowsInserted | Counts::RowsIndexed | Counts::Queries => &[&METRICS],
     }
 }

@@ -57,6 +57,7 @@ fn nouns(counts: Counts) -> [&'static str; 2] {
         Counts::RowsInserted | Counts::RowsIndexed | Counts::RowsScanned => ["row", "rows"],
         Counts::Queries => ["query", "queries"],
         Counts::Statements => ["statement", "statements"],
+        Counts::Transactions => ["transaction", "transactions"],
     }
 }
 

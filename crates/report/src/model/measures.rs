@@ -30,7 +30,15 @@ pub(crate) const RATE: Measure = Measure {
     key: "queries_per_second",
     legend: "statements per second as sysbench counts them, with BEGIN, COMMIT and statements that \
              changed nothing; rows per second in scan",
-    value: |m| m.throughput(),
+    value: |m| m.throughput().filter(|_| m.round.counts != Counts::Transactions),
+    print: whole,
+};
+
+pub(crate) const TRANSACTIONS: Measure = Measure {
+    name: "trx/s",
+    key: "transactions_per_second",
+    legend: "events per second: transactions, or single statements",
+    value: |m| m.window().per_second(Some(m.of(Operation::Transaction)?.operations)),
     print: whole,
 };
 
@@ -54,13 +62,7 @@ pub(crate) const BUSY: Measure = Measure {
 /// All of them, in the order of the tables.
 pub(crate) static MEASURES: [Measure; 10] = [
     RATE,
-    Measure {
-        name: "trx/s",
-        key: "transactions_per_second",
-        legend: "events per second: transactions, or single statements",
-        value: |m| m.window().per_second(Some(m.of(Operation::Transaction)?.operations)),
-        print: whole,
-    },
+    TRANSACTIONS,
     Measure {
         name: "rows/s",
         key: "rows_per_second",

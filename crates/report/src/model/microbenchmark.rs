@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 
-use rqps_plan::{Design, Workload};
+use rqps_plan::{Counts, Design, Workload};
 use rqps_stats::bands::{self, Relative};
 use rqps_stats::client_share::{BOTTLENECK, client_busy};
 
-use super::measures::{Measure, hit_share};
+use super::measures::{Measure, RATE, SCAN_NOTE, TRANSACTIONS, hit_share};
 use super::summary::unfinished;
 use super::{Measured, Model, StepModel};
 use crate::document::{Cell, Heading, Row, Table, Tone};
@@ -20,6 +20,28 @@ const ALL_HIT: f64 = 0.995;
 
 /// The title of what the published tables leave out.
 pub(crate) const UNREPORTED: &str = "Not in the published tables";
+
+/// A rate of tests, and what it is called.
+pub(crate) struct CountedRate {
+    pub(crate) measure: &'static Measure,
+    pub(crate) title: &'static str,
+    pub(crate) relative: &'static str,
+    pub(crate) note: &'static str,
+}
+
+static OF_STATEMENTS: CountedRate = CountedRate {
+    measure: &RATE,
+    title: "Queries per second",
+    relative: "Relative queries per second",
+    note: SCAN_NOTE,
+};
+
+static OF_TRANSACTIONS: CountedRate = CountedRate {
+    measure: &TRANSACTIONS,
+    title: "Transactions per second",
+    relative: "Relative transactions per second",
+    note: "",
+};
 
 /// A run of independent tests, arranged by test.
 pub(crate) struct Suite<'m, 'a> {
@@ -47,6 +69,15 @@ pub(crate) struct Test<'m, 'a> {
 
 impl<'m, 'a> Suite<'m, 'a> {
     /// None for other runs.
+    /// What the rates of its tests count.
+    pub(crate) fn rate(&self) -> &'static CountedRate {
+        let is_of_transactions = |step: &StepModel| step.counts == Counts::Transactions;
+        match self.model.steps.iter().any(is_of_transactions) {
+            true => &OF_TRANSACTIONS,
+            false => &OF_STATEMENTS,
+        }
+    }
+
     pub(crate) fn new(model: &'m Model<'a>) -> Option<Self> {
         let Design::Single(plan) = &model.run.plan.design else { return None };
         if plan.is_chain() {

@@ -47,14 +47,12 @@ pub(crate) use matrix::{
     Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
     throughput,
 };
-pub(crate) use measures::{
-    BUSY, MEASURES, Measure, RATE, SCAN_NOTE, SHARE, normalised, variations, varies,
-};
+pub(crate) use measures::{BUSY, MEASURES, Measure, SHARE, normalised, variations, varies};
 pub(crate) use merged::{not_comparable, origins, same_machine};
 pub(crate) use metrics::{METRICS_NOTE, metrics};
 pub(crate) use microbenchmark::{PUBLISHED_NOTE, Suite, Test, UNREPORTED, share};
 pub(crate) use percentiles::{line as times_by_percentile, percentiles};
-pub(crate) use prose::{Prose, loaded, method};
+pub(crate) use prose::{Prose, loaded, method, printable};
 pub(crate) use rqps_analysis::measured::{Measured, Totals};
 pub(crate) use scaleup::{Growth, SCALEUP_NOTE};
 pub(crate) use seconds::seconds;

@@ -18,6 +18,12 @@ pub(crate) fn short(value: f64) -> Option<f64> {
     if value.is_finite() { format!("{value:.3e}").parse().ok() } else { None }
 }
 
+/// A rate per second by other names: `2760 tpm, 1200 NOPM`.
+pub(crate) fn by_names(names: &[(&str, f64)], per_second: f64) -> String {
+    let named = |(name, factor): &(&str, f64)| format!("{:.0} {name}", per_second * factor);
+    names.iter().map(named).collect::<Vec<_>>().join(", ")
+}
+
 /// A time with its unit: `12.3us`, `1.23ms`, `4.56s`.
 pub(crate) fn duration(nanoseconds: u64) -> String {
     let value = nanoseconds as f64;
@@ -46,6 +52,12 @@ mod tests {
         ] {
             assert_eq!(significant(value), text);
         }
+    }
+
+    #[test]
+    fn a_rate_has_the_names_that_others_give_it() {
+        let names = [("tpm", 60.0), ("NOPM", 60.0 * 10.0 / 23.0)];
+        assert_eq!(by_names(&names, 46.0), "2760 tpm, 1200 NOPM");
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Cache, Comparison, Design, Method};
+use rqps_plan::{Cache, Comparison, Counts, Design, Method};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -217,7 +217,9 @@ fn troubles(model: &Model) -> Vec<String> {
                 let plural = if earlier == 1 { "" } else { "s" };
                 note(format!("repeated after {earlier} interruption{plural}"));
             }
-            if let Some(text) = &record.note {
+            // What clients say of transactions stands beside their rates.
+            let text = record.note.as_ref().filter(|_| step.counts != Counts::Transactions);
+            if let Some(text) = text {
                 note(printable(text));
             }
             let retries: u64 = measured.totals.iter().map(|totals| totals.retries).sum();
@@ -230,7 +232,7 @@ fn troubles(model: &Model) -> Vec<String> {
 }
 
 /// What a server wrote must not steer the terminal.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 

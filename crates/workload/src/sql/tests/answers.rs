@@ -1,6 +1,6 @@
 //! Two databases of SQLite that differ, and what is said of their answers.
 
-use rqps_plan::RowsVerdict;
+use rqps_plan::{Method, RowsVerdict};
 use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
@@ -62,7 +62,7 @@ impl Databases {
         let arms: Vec<(Target, ArmRole)> = self.targets.iter().enumerate().map(arm).collect();
         let (dbms, dialect) = ("sqlite".parse().unwrap(), Dialect::SQLITE);
         let arms = arms.iter().map(|(target, role)| AnsweringArm {
-            site: Site { target, dbms, dialect, seed: 1, is_own: true },
+            site: Site { target, dbms, dialect, seed: 1, is_own: true, method: Method::Slices },
             role: *role,
         });
         let examiner = examiner(&plan, arms.collect()).unwrap().unwrap();

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rqps_load::{Effect, Halt};
-use rqps_plan::{Contender, Span, Workload};
+use rqps_plan::{Contender, Method, Span, Workload};
 use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
@@ -56,6 +56,8 @@ pub(super) fn plan(folder: &Path) -> Result<Workload, String> {
         fitting: &|_| Asked::SECS,
         check: true,
         skips_load_errors: false,
+        stock_key: None,
+        foreign_keys: false,
     };
     asked.plan().map_err(|error| error.to_string())
 }
@@ -84,7 +86,17 @@ fn loaded(files: &[(&str, &str)]) -> Result<Loaded, WorkloadError> {
 impl Loaded {
     fn driver(&self) -> Result<Box<dyn Driver + '_>, WorkloadError> {
         let (dbms, dialect) = ("sqlite".parse().unwrap(), Dialect::SQLITE);
-        driver(&self.plan, Site { target: &self.target, dbms, dialect, seed: 1, is_own: true })
+        driver(
+            &self.plan,
+            Site {
+                target: &self.target,
+                dbms,
+                dialect,
+                seed: 1,
+                is_own: true,
+                method: Method::Runs,
+            },
+        )
     }
 
     fn task(&self, name: &str) -> Task {
@@ -225,7 +237,8 @@ fn a_check_tells_all_that_a_server_refuses() {
         pragmas: Vec::new(),
     };
     let (dbms, dialect) = (rqps_plan::Dbms::Sqlite, Dialect::SQLITE);
-    let site = Site { target: &target, dbms, dialect, seed: 1, is_own: true };
+    let site =
+        Site { target: &target, dbms, dialect, seed: 1, is_own: true, method: Method::Slices };
     let checked = crate::check_folder(folder.path(), site).unwrap();
     assert_eq!((checked.queries, checked.rows.get("t")), (1, Some(&2)));
     let begin =
