@@ -173,7 +173,7 @@ pub(crate) struct Given {
     /// Send NULL for a variable without a value, as pgbench does.
     #[arg(long, help_heading = MEASURE)]
     pub(super) pgbench_undefined: bool,
-    /// Let scripts run programs by \shell and \setshell, with rqps's own rights.
+    /// Let scripts run programs by \shell and \setshell, as the user of servers.
     #[arg(long, help_heading = MEASURE)]
     pub(super) allow_shell: bool,
     /// Report the latency of each command.

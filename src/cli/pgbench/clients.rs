@@ -293,11 +293,21 @@ impl Shared<'_> {
         let mut last = self.begun;
         let every = self.limits.progress.map(Duration::from_secs);
         let mut broken: Option<Instant> = None;
+        let mut is_asked = false;
         while !self.has_ended.load(Ordering::Relaxed) {
             thread::sleep(LOOK);
             let now = Instant::now();
             if self.is_broken() && now >= *broken.get_or_insert(now) + GRACE {
-                interrupters.iter().for_each(Interrupter::interrupt);
+                // A server goes on when its client has gone, so it is asked to end first.
+                match std::mem::replace(&mut is_asked, true) {
+                    false => thread::scope(|scope| {
+                        interrupters.iter().for_each(|one| {
+                            scope.spawn(|| one.cancel_statement());
+                        });
+                    }),
+                    true => interrupters.iter().for_each(Interrupter::interrupt),
+                }
+                broken = Some(now);
             }
             if let Some(every) = every
                 && now >= last + every

@@ -3,12 +3,13 @@
 use std::fs;
 use std::path::PathBuf;
 
-use anyhow::{Context, bail};
-use rqps_dbms::{Place, Server};
+use anyhow::bail;
+use rqps_dbms::Server;
 use rqps_plan::{Build, Contender};
 use rqps_wire::{Target, scalar};
 use rqps_workload::Dialect;
 
+use crate::cli::dbms::temporary;
 use crate::cli::progress::Fetching;
 use crate::cli::session::Setup;
 
@@ -16,7 +17,7 @@ pub(super) struct Reached {
     name: String,
     dialect: Dialect,
     target: Target,
-    /// None where the server is somebody else's.
+    /// With the log; none where the server is somebody else's.
     own: Option<(Box<dyn Server>, PathBuf)>,
 }
 
@@ -33,16 +34,14 @@ impl Reached {
         let mut tell = |event| fetching.tell(event, &setup.cancel);
         let dbms = rqps_dbms::prepare(&setup.home, contender, &mut tell, &setup.cancel)?;
         fetching.finish();
-        let data = setup.home.data().map_err(rqps_dbms::DbmsError::from)?;
-        let own = data.join(format!("pgbench-{}", std::process::id()));
-        fs::create_dir(&own).with_context(|| format!("cannot create '{}'", own.display()))?;
-        let place = Place { data: own.join("data"), log: own.join("log"), ..Place::default() };
+        let place = temporary(&setup.home)?;
         let server = dbms.start(&setup.home, &place, &setup.cancel).inspect_err(|_| {
             // Its log is in the error.
-            let _ = fs::remove_dir_all(&own);
+            let _ = fs::remove_dir_all(&place.data);
+            let _ = fs::remove_file(&place.log);
         })?;
         let target = server.target().clone();
-        Ok(Reached { name, dialect, target, own: Some((server, own)) })
+        Ok(Reached { name, dialect, target, own: Some((server, place.log)) })
     }
 
     pub(super) fn target(&self) -> &Target {
@@ -69,8 +68,10 @@ impl Reached {
 
     /// Stops a server of rqps's own and removes its files.
     pub(super) fn discard(self) -> anyhow::Result<()> {
-        let Some((mut server, folder)) = self.own else { return Ok(()) };
+        let Some((mut server, log)) = self.own else { return Ok(()) };
         server.discard()?;
-        fs::remove_dir_all(&folder).with_context(|| format!("cannot remove '{}'", folder.display()))
+        // SQLite writes no log.
+        let _ = fs::remove_file(&log);
+        Ok(())
     }
 }

@@ -92,7 +92,10 @@ fn tables(
             false => table_of_others(&mut *connection)?,
         };
         if let Some(table) = others {
-            bail!("'{table}' exists, and rqps did not make it. Drop it, or name another database");
+            bail!(
+                "'{table}' exists, and rqps is not known to have made it. Drop it, or name another \
+                 database"
+            );
         }
         let begun = Instant::now();
         let mut tell = |what: &str| output::note(&format!("{what}..."));
@@ -114,8 +117,10 @@ fn tables(
         output::note(&format!("-s {asked} has no effect: the tables have scale {found}"));
     }
     if given.no_vacuum == 0 && connection.scripted().is_some() {
-        // As in pgbench, tables that are not there are no error.
-        for sql in BEFORE_RUN {
+        // As in pgbench, tables that are not there are no error. Unlike there, rows of tables that
+        // others have made stay.
+        let is_own = table_of_others(&mut *connection)?.is_none();
+        for sql in BEFORE_RUN.iter().filter(|sql| is_own || sql.starts_with("vacuum")) {
             let _ = connection.run(sql);
         }
     }

@@ -106,6 +106,8 @@ impl Initialization {
         if is_postgres {
             let mark = |table| format!("comment on table {table} is '{MARK}'");
             statements.extend(TABLES.map(mark));
+            // As one transaction: a table without its mark would count as somebody else's.
+            return vec![statements.join("; ")];
         }
         statements
     }
@@ -172,8 +174,11 @@ fn each(statement: &str) -> Vec<String> {
     TABLES.map(|table| format!("{statement}{table}")).into()
 }
 
+/// A table before those that it may have foreign keys to.
 fn dropped() -> Vec<String> {
-    each("drop table if exists ")
+    ["history", "tellers", "accounts", "branches"]
+        .map(|table| format!("drop table if exists pgbench_{table}"))
+        .into()
 }
 
 fn keys() -> Vec<String> {
@@ -204,16 +209,21 @@ pub(crate) fn is_table(name: &str) -> bool {
     TABLES.contains(&name)
 }
 
-/// A table of pgbench's in a database of somebody else, which rqps did not make.
+/// A table of pgbench's in a database of somebody else that rqps is not known to have made. Only
+/// Postgres's tables are marked.
 pub fn table_of_others(connection: &mut dyn Connection) -> Result<Option<String>, Error> {
-    if connection.scripted().is_none() {
-        return Ok(None);
-    }
     let names = TABLES.map(|table| format!("'{table}'")).join(", ");
-    let sql = format!(
-        "select relname from pg_class where relname in ({names}) and pg_table_is_visible(oid) \
-         and obj_description(oid, 'pg_class') is distinct from '{MARK}' order by 1"
-    );
+    let sql = match connection.scripted().is_some() {
+        true => format!(
+            "select relname from pg_class where relname in ({names}) \
+             and pg_table_is_visible(oid) \
+             and obj_description(oid, 'pg_class') is distinct from '{MARK}' order by 1"
+        ),
+        false => format!(
+            "select table_name from information_schema.tables \
+             where table_schema = database() and table_name in ({names}) order by 1"
+        ),
+    };
     rqps_wire::scalar(connection, &sql)
 }
 

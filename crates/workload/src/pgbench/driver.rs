@@ -154,10 +154,8 @@ pub fn check(
             ));
         }
         let parsed = parsed(script).map_err(|error| error.to_string())?;
-        if let Some(command) = parsed.shells().filter(|_| !allows_shell) {
-            let what = "\\shell and \\setshell run programs. Use rqps pgbench --allow-shell with one \
-                        contender if that is meant";
-            return Err(ScriptError::at(&parsed, command, what).to_string());
+        if !allows_shell {
+            refuse_shell(&parsed).map_err(|error| error.to_string())?;
         }
         if let (Some(dialect), Some(command)) = (other, parsed.needs_postgres()) {
             let what = format!("{} has nothing like it. Compare builds of Postgres", dialect.name);
@@ -224,6 +222,14 @@ pub(crate) fn tasks(plan: &Pgbench) -> Vec<Task> {
     std::iter::once(load).chain(tests).collect()
 }
 
+/// Refuses a script that runs programs.
+fn refuse_shell(script: &Script) -> Result<(), ScriptError> {
+    let what = "\\shell and \\setshell run programs. Use rqps pgbench --allow-shell with one \
+                contender if that is meant";
+    let found = script.shells().map(|command| ScriptError::at(script, command, what));
+    found.map_or(Ok(()), Err)
+}
+
 pub(crate) fn driver<'a>(plan: &'a Pgbench, site: Site<'a>) -> Box<dyn Driver + 'a> {
     Box::new(Scripts { plan, site })
 }
@@ -243,7 +249,10 @@ impl Scripts<'_> {
 
     /// Scripts were checked when the plan was made, but a stored plan may come from elsewhere.
     fn settings(&self, task: &Task, seed: u64) -> Result<ScriptSettings, Error> {
-        let settings = settings(self.plan, &self.scripts(task), seed);
+        let scripts = self.scripts(task);
+        let mut checked = scripts.iter().map(|script| refuse_shell(&parsed(script)?));
+        let settings =
+            checked.try_for_each(|one| one).and_then(|()| settings(self.plan, &scripts, seed));
         settings.map_err(|error| Error::Client(error.to_string()))
     }
 }

@@ -2,14 +2,16 @@
 
 use std::sync::{Arc, Mutex};
 
-use rqps_plan::QueryMode;
+use rqps_plan::{Method, Pgbench, PgbenchScript, QueryMode};
 use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
 use crate::Dialect;
 use crate::pgbench::{
-    Client, Defines, Initialization, Script, ScriptSettings, Unended, Watcher, define, named,
+    Client, Defines, Initialization, Script, ScriptSettings, Unended, Watcher, define, driver,
+    named, tasks,
 };
+use crate::task::Site;
 
 struct Database {
     _folder: TempDir,
@@ -192,4 +194,40 @@ fn values_of_all_types_are_sent() {
     }
     let nulls = "select count(*) from t where c is null and a = '7' or a = 7 and c is null";
     assert_eq!(database.scalar(nulls), "2");
+}
+
+/// A stored plan may come from elsewhere.
+#[test]
+fn a_stored_plan_runs_no_programs() {
+    let database = database();
+    let mark = database._folder.path().join("mark");
+    let script = PgbenchScript {
+        text: format!("\\shell touch {}\nselect 1;", mark.display()),
+        ..named("select-only", true).unwrap()
+    };
+    let plan = Pgbench {
+        mix: false,
+        scripts: vec![script],
+        scale: 1,
+        mode: QueryMode::Simple,
+        defines: Defines::new(),
+        undefined_is_null: false,
+        clients: 1,
+        time: "1s".parse().unwrap(),
+    };
+    let site = Site {
+        target: &database.target,
+        dbms: "sqlite".parse().unwrap(),
+        dialect: Dialect::SQLITE,
+        seed: 1,
+        is_own: true,
+        method: Method::Slices,
+    };
+    let driver = driver(&plan, site);
+    let task = tasks(&plan).pop().unwrap();
+    for error in [driver.cast(&task, 1, 0).err(), driver.explained(&task).err()] {
+        let error = error.unwrap().to_string();
+        assert!(error.contains("\\shell and \\setshell run programs"), "{error}");
+    }
+    assert!(!mark.exists());
 }
