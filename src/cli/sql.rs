@@ -3,9 +3,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use anyhow::bail;
 use clap::{Args, Subcommand};
 use rqps_dbms::{Dialect, Home};
-use rqps_plan::{Contender, Dbms, Method, Sweep};
+use rqps_plan::{Build, Contender, Dbms, Method, Sweep};
 use rqps_system::Cancel;
 use rqps_workload::{CheckedFolder, FolderFaults, Site, check_files, check_folder};
 
@@ -70,6 +71,12 @@ fn print_faults(whose: &str, faults: &FolderFaults) -> anyhow::Result<()> {
 
 /// Loads the folder into each contender, and compares what they have then.
 fn servers(folder: &Path, contenders: &[Contender], seed: u64) -> anyhow::Result<Exit> {
+    if let Some(one) = contenders.iter().find(|one| matches!(one.build, Build::Server { .. })) {
+        bail!(
+            "cannot check a folder on '{}': its schema could replace tables there. Name builds",
+            one.name()
+        );
+    }
     let Setup { home, cancel } = Setup::new()?;
     let mut exit = Exit::Done;
     let mut first: Option<(String, CheckedFolder)> = None;

@@ -6,6 +6,7 @@
 use std::fs;
 
 use rqps_plan::{Contender, RowsVerdict};
+use rqps_system::printable;
 use rusqlite::{Connection, Row, params};
 
 use crate::RunDirectory;
@@ -78,7 +79,8 @@ impl RunDirectory {
             let names: Vec<String> = self.plan.contenders.iter().map(Contender::name).collect();
             let names: Vec<&str> = names.iter().map(String::as_str).collect();
             let name = format!("{FOLDER}/{}-{}.txt", record.test, file_name(&record.arm, &names));
-            self.write(&name, |out| out.write_all(differing.as_bytes()))?;
+            // Rows are the text of a server, and people look at files in a terminal.
+            self.write(&name, |out| out.write_all(printable(differing).as_bytes()))?;
             files.push(Some(name));
         }
         self.transact(|transaction| {

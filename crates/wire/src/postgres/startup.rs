@@ -60,6 +60,12 @@ pub(super) struct CancelKey {
 pub(super) fn cancel(login: &Login, key: CancelKey) -> Result<(), Error> {
     let login = login.to_cancel();
     let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
+    // Who reads the key could end other statements.
+    if let Address::Tls { host, tls, .. } = &login.address
+        && matches!(tls.need, Need::Always)
+    {
+        socket = encrypt(socket, host, tls)?;
+    }
     let mut out = BytesMut::new();
     frontend::cancel_request(key.process, key.secret, &mut out);
     socket.send(&out)?;

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::thread;
 use std::time::Duration;
 
 use rqps_dbms::Dialect;
@@ -15,10 +13,11 @@ use super::client::{QueryClient, encoded};
 use super::driver::rows_of_tables;
 use super::faults::{FolderError, FolderFaults};
 use super::folder::{FolderScope, SqlFolder, read};
+use super::limited::within;
 use super::load::fill;
 use super::query::SqlQuery;
 use super::sets::draw;
-use crate::task::{Site, TimeLimit, WorkloadError};
+use crate::task::{Site, WorkloadError};
 
 /// How long a query may take that has no timeout of its own.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -73,30 +72,14 @@ fn execute_once(query: &SqlQuery, folder: &SqlFolder, site: Site<'_>) -> Result<
     let drawn = draw(query, &folder.columns, site.seed, 1, select)?;
     let sets = Arc::new(encoded(query, &drawn.sets));
     let mut client = QueryClient::new(connection, query, site.dialect, sets, 0)?;
-    let limit = match query.options.timeout {
-        TimeLimit::Auto => LONGEST,
-        TimeLimit::After(limit) => limit,
-    };
-    let interrupter = &client.interrupter()?;
-    let (ended, is_over) = channel::<()>();
-    thread::scope(|scope| {
-        let watch = scope.spawn(move || {
-            let is_late = is_over
-                .recv_timeout(limit)
-                .is_err_and(|why| why == std::sync::mpsc::RecvTimeoutError::Timeout);
-            if is_late {
-                interrupter.cancel_statement();
-            }
-            is_late
-        });
-        let done = client.make(&Halt::default()).and_then(|()| client.execute());
-        drop(ended);
-        match watch.join() {
-            Ok(true) => {
-                let what = format!("it does not end within {} s", limit.as_secs_f64());
-                Err(FolderError::new(&query.file, what).into())
-            }
-            _ => Ok(done.map(drop)?),
+    let limit = query.options.timeout.or(LONGEST);
+    let interrupter = client.connection().interrupter()?;
+    let execute = || client.make(&Halt::default()).and_then(|()| client.execute());
+    match within(limit, &interrupter, execute) {
+        (_, true) => {
+            let what = format!("it does not end within {} s", limit.as_secs_f64());
+            Err(FolderError::new(&query.file, what).into())
         }
-    })
+        (done, false) => Ok(done.map(drop)?),
+    }
 }

@@ -10,6 +10,7 @@ mod faults;
 mod files;
 mod folder;
 mod likeness;
+mod limited;
 mod load;
 mod options;
 mod packed;

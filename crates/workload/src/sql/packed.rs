@@ -1,11 +1,13 @@
 //! Data that are not plain text: compressed files, and the dumps that only Postgres's own
 //! pg_restore reads.
 
+use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
 use flate2::read::MultiGzDecoder;
+use rqps_system::User;
 use rqps_system::program::{self, MOST_OUTPUT, Surroundings};
 use rustix::process::Signal;
 
@@ -45,16 +47,26 @@ pub(super) fn restored(dump: &Path) -> Result<String, String> {
     })?;
     let around = Surroundings {
         folder: Path::new("/"),
-        user: None,
+        // It reads a file that somebody else may have made.
+        user: User::of_servers().map_err(|error| error.to_string())?,
         environment: &[],
         at_end: Some(Signal::KILL),
     };
     let mut command = program::command(&program, &around);
-    command.args(["--no-owner", "--no-privileges", "--file", "-"]).arg(dump);
+    command.args(["--no-owner", "--no-privileges", "--file", "-"]);
+    let unread = |error: std::io::Error| format!("cannot read it: {error}");
+    // A file is opened here, so that the other user need not be able to reach it.
+    match dump.is_dir() {
+        true => command.arg(dump.canonicalize().map_err(unread)?),
+        false => command.stdin(File::open(dump).map_err(unread)?),
+    };
     let said = program::run(&mut command, LONGEST, &mut || Ok(()));
     let said = said.map_err(|error| format!("cannot run pg_restore: {error}"))?;
     if !said.status.success() {
         return Err(format!("pg_restore: {}", said.stderr.trim()));
+    }
+    if said.stdout.contains(char::REPLACEMENT_CHARACTER) {
+        return Err("its text is not UTF-8. Dump it with --encoding=UTF8".to_string());
     }
     match (said.stdout.len() as u64) < MOST_OUTPUT {
         true => Ok(said.stdout),
@@ -87,6 +99,7 @@ mod tests {
         let file = folder.path().join("x.dump");
         std::fs::write(&file, "create table t (id int);").unwrap();
         let refused = restored(&file).unwrap_err();
-        assert!(refused.contains("pg_restore"), "{refused}");
+        let expected = ["pg_restore: ", "it is for pg_restore, which is not in PATH"];
+        assert!(expected.iter().any(|one| refused.starts_with(one)), "{refused}");
     }
 }

@@ -19,7 +19,7 @@ const REFUSALS: [Refusal; 9] = [
     Refusal { begins: &[], has: &["into", "outfile"], what: "INTO OUTFILE writes a file" },
     Refusal { begins: &[], has: &["into", "dumpfile"], what: "INTO DUMPFILE writes a file" },
     Refusal { begins: &["attach"], has: &[], what: "ATTACH opens another database" },
-    Refusal { begins: &["vacuum", "into"], has: &[], what: "VACUUM INTO writes a file" },
+    Refusal { begins: &["vacuum"], has: &["into"], what: "VACUUM INTO writes a file" },
     Refusal { begins: &["alter", "system"], has: &[], what: "ALTER SYSTEM changes the server" },
     Refusal { begins: &["install", "plugin"], has: &[], what: "INSTALL PLUGIN loads a library" },
 ];

@@ -22,6 +22,7 @@ use crate::sql::driver::{SETS, explained_query};
 use crate::sql::faults::FolderError;
 use crate::sql::folder::{FolderScope, SqlFolder, read};
 use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, RowSequence, likeness};
+use crate::sql::limited::within;
 use crate::sql::placeholders::Bound;
 use crate::sql::query::{Enclosing, RowOrder, SqlQuery};
 use crate::sql::sample::sample;
@@ -33,6 +34,8 @@ const READ_SETS: usize = 20;
 const WRITE_SETS: usize = 100;
 /// Of these, the sets whose query plans are kept.
 const PLANNED_SETS: usize = 5;
+/// An execution is ended after this time, if the file says nothing else.
+const UNANSWERED: Duration = Duration::from_secs(10);
 /// No further set is executed after this time.
 const LONGEST: Duration = Duration::from_secs(20);
 
@@ -261,11 +264,18 @@ impl<'e> Exam<'e> {
         if self.undo != Undo::Nothing {
             return Ok(());
         }
+        let limit = self.asked.options.timeout.or(UNANSWERED);
         let base = &mut self.arms[self.base];
         let ([begin, end], code_of_writing) = base.site.dialect.read_only;
         let Some(client) = &mut base.client else { return Ok(()) };
-        let answers = client.connection().run(begin).and_then(|_| client.answers(set, false));
+        let interrupter = client.connection().interrupter()?;
+        let execute = || client.connection().run(begin).and_then(|_| client.answers(set, false));
+        let (answers, is_late) = within(limit, &interrupter, execute);
         let ended = client.connection().run(end);
+        if is_late {
+            self.give_up(self.base, "", limit);
+            return Ok(());
+        }
         match answers {
             Err(Error::Server { code, .. })
                 if code.split(", ").any(|code| code == code_of_writing) =>
@@ -303,12 +313,18 @@ impl<'e> Exam<'e> {
         set: usize,
     ) -> Result<Option<Vec<Answer>>, WorkloadError> {
         let (is_across, rows) = (self.is_across, self.asked.options.rows);
+        let limit = self.asked.options.timeout.or(UNANSWERED);
         let arm = &mut self.arms[place];
         let Some(client) = &mut arm.client else { return Ok(None) };
         let nth = format!("set {} of values: ", number + 1);
-        let answers = match client.answers(set, is_across) {
-            Ok(answers) => answers,
-            Err(error) => {
+        let interrupter = client.connection().interrupter()?;
+        let answers = match within(limit, &interrupter, || client.answers(set, is_across)) {
+            (_, true) => {
+                self.give_up(place, &nth, limit);
+                return Ok(None);
+            }
+            (Ok(answers), false) => answers,
+            (Err(error), false) => {
                 self.fail(place, error, &nth)?;
                 return Ok(None);
             }
@@ -329,17 +345,32 @@ impl<'e> Exam<'e> {
         Ok(Some(answers))
     }
 
-    /// An arm cannot go on.
-    fn fail(&mut self, place: usize, error: Error, nth: &str) -> Result<(), WorkloadError> {
-        self.is_spent |= error.is_disconnect();
-        let error = refused(error)?;
-        let arm = &mut self.arms[place];
-        if let Some(mut client) = arm.client.take()
+    /// An arm has given no answer in time. How long it takes is for the measurement to say.
+    fn give_up(&mut self, place: usize, nth: &str, limit: Duration) {
+        let detail = format!("{nth}no answer within {} s", limit.as_secs_f64());
+        if place == self.base {
+            self.base_differs = Some(format!("the baseline gave no answer ({detail})"));
+        }
+        self.drop_client(place);
+        let answers = &mut self.arms[place].answers;
+        (answers.verdict, answers.detail) = (RowsVerdict::NotComparable, Some(detail));
+    }
+
+    fn drop_client(&mut self, place: usize) {
+        if let Some(mut client) = self.arms[place].client.take()
             && self.undo != Undo::Nothing
         {
             // If it has ended, so has its transaction.
             let _ = client.connection().run("ROLLBACK");
         }
+    }
+
+    /// An arm cannot go on.
+    fn fail(&mut self, place: usize, error: Error, nth: &str) -> Result<(), WorkloadError> {
+        self.is_spent |= error.is_disconnect();
+        let error = refused(error)?;
+        self.drop_client(place);
+        let arm = &mut self.arms[place];
         arm.answers.verdict = RowsVerdict::Fails;
         arm.answers.detail = Some(format!("{nth}{error}"));
         Ok(())
