@@ -29,6 +29,7 @@ fn the_same_build_executes_the_same_instructions() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute or more")]
 fn a_server_with_threads_executes_the_same_instructions() {
     let rqps = Rqps::new();
     let all = counts(&rqps, "mysql@8.0.33 again=mysql@8.0.33", "point-query");
