@@ -158,6 +158,11 @@ fn what_only_one_contender_can_do_is_refused_for_several() {
         assert_eq!(code, Some(2), "{stderr}");
         assert!(stderr.contains("is for one contender, but 2 are compared"), "{stderr}");
     }
+    for wrong in ["-M=foo", "-T=0.1", "-P=2147483648", "--nothing"] {
+        let (code, _, stderr) = said(&pgbench(&[&both[..], &[wrong]].concat()));
+        assert_eq!(code, Some(2), "{stderr}");
+        assert_eq!(said(&pgbench(&["sqlite", wrong])).0, Some(1), "{wrong} with one");
+    }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.sql");
     fs::write(&path, "select 1;\n\\sleep 1 ms\n").unwrap();

@@ -59,7 +59,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
 
 Exit codes:
   0    done
-  1    compare found a regression
+  1    compare found a regression or a wrong answer
   2    the command or plan is wrong
   3    a step, check or server failed
   4    a write rate was missed (with --strict)
@@ -144,7 +144,10 @@ fn parse() -> Result<Cli, (clap::Error, Exit)> {
     let arguments: Vec<_> = std::env::args_os().collect();
     contenders::hide_passwords(&arguments);
     let lenient = Cli::command().ignore_errors(true).try_get_matches_from(&arguments);
-    let is_pgbench = lenient.is_ok_and(|it| it.subcommand_name() == Some(pgbench::VERB));
+    // Several contenders are a comparison, with the exit codes of one.
+    let is_pgbench = lenient.is_ok_and(|it| {
+        it.subcommand().is_some_and(|(name, of)| name == pgbench::VERB && !pgbench::compares(of))
+    });
     let exit = if is_pgbench { Exit::PgbenchRefused } else { Exit::Usage };
     read(arguments).map_err(|error| (error, exit))
 }

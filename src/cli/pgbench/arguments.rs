@@ -143,11 +143,11 @@ pub(crate) struct Given {
     pub(super) jobs: Option<u32>,
     /// Transactions of each client [default: 10].
     #[arg(short, long, value_name = "N", help_heading = MEASURE, conflicts_with = "time",
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = clap::value_parser!(u64).range(1..=i32::MAX as u64))]
     pub(super) transactions: Option<u64>,
     /// Seconds to run for.
     #[arg(short = 'T', long, value_name = "SECONDS", help_heading = MEASURE,
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = clap::value_parser!(u64).range(1..=i32::MAX as u64))]
     pub(super) time: Option<u64>,
     /// How statements are sent: simple, extended or prepared [default: simple].
     #[arg(short = 'M', long, value_name = "MODE", help_heading = MEASURE)]
@@ -181,7 +181,7 @@ pub(crate) struct Given {
     pub(super) report_per_command: bool,
     /// Show the progress after each of these seconds.
     #[arg(short = 'P', long, value_name = "SECONDS", help_heading = OUTPUT,
-        value_parser = clap::value_parser!(u64).range(1..))]
+        value_parser = clap::value_parser!(u64).range(1..=i32::MAX as u64))]
     pub(super) progress: Option<u64>,
     /// Report failures by their kinds.
     #[arg(long, help_heading = OUTPUT)]

@@ -11,6 +11,7 @@ mod tally;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
+use clap::ArgMatches;
 use rqps_plan::{Contender, Pgbench, PgbenchScript, QueryMode, Span};
 use rqps_workload::Dialect;
 use rqps_workload::pgbench::{
@@ -26,6 +27,12 @@ use contender::Reached;
 pub(crate) use arguments::Arguments;
 
 pub(crate) const VERB: &str = "pgbench";
+
+/// Whether several contenders are named, where other arguments may be wrong.
+pub(crate) fn compares(matches: &ArgMatches) -> bool {
+    let named = matches.try_get_raw("contenders").ok().flatten();
+    named.is_some_and(|contenders| contenders.len() > 1)
+}
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let several @ [_, _, ..] = &arguments.contenders()[..] {

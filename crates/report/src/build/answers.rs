@@ -90,7 +90,9 @@ fn item(judged: &Judged<'_>, extent: Extent) -> ListItem {
     let most = if extent == Extent::Comment { NAMED } else { usize::MAX };
     let more = rest(told.len(), most);
     let details = told.into_iter().take(most).chain(more);
-    let details = details.map(|line| vec![line.into()]).collect();
+    // A comment has them in one line.
+    let details: Vec<Text> = details.map(|line| vec![format!("{line}.").into()]).collect();
+    text.extend((!details.is_empty()).then(|| ".".into()));
     ListItem { text, details, of: Some(judged.contender.clone()), ..ListItem::default() }
 }
 

@@ -15,6 +15,17 @@ use crate::error::{Class, Error};
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
 /// Called with the number of earlier calls; returns whether to retry a lock.
 type BusyHandler = Option<unsafe extern "C" fn(*mut c_void, c_int) -> c_int>;
+/// Called with what a statement is about to do, while it is compiled; returns whether it may.
+type Authorizer = Option<
+    unsafe extern "C" fn(
+        *mut c_void,
+        c_int,
+        *const c_char,
+        *const c_char,
+        *const c_char,
+        *const c_char,
+    ) -> c_int,
+>;
 
 /// Declares the functions once, by their names in the binary and in a library.
 macro_rules! functions {
@@ -71,6 +82,7 @@ functions! {
         *mut *const c_char
     ) -> c_int;
     sqlite3_reset(*mut ffi::sqlite3_stmt) -> c_int;
+    sqlite3_set_authorizer(*mut ffi::sqlite3, Authorizer, *mut c_void) -> c_int;
     sqlite3_step(*mut ffi::sqlite3_stmt) -> c_int;
     sqlite3_threadsafe() -> c_int;
 }

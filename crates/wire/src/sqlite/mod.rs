@@ -3,7 +3,7 @@
 mod library;
 mod visit;
 
-use std::ffi::{CStr, CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr::{self, NonNull};
@@ -60,6 +60,25 @@ impl SqliteInterrupt {
     }
 }
 
+/// SQL reaches no file but its database: SQLite runs with rqps's own rights, and statements may
+/// be a user's, or come with a folder from elsewhere. ATTACH and VACUUM INTO name a file; a plain
+/// VACUUM attaches one without a name.
+unsafe extern "C" fn within(
+    _: *mut c_void,
+    action: c_int,
+    file: *const c_char,
+    _: *const c_char,
+    _: *const c_char,
+    _: *const c_char,
+) -> c_int {
+    // SAFETY: SQLite passes null or a text that ends with a zero.
+    let is_nameless = || !file.is_null() && unsafe { *file } == 0;
+    match action {
+        ffi::SQLITE_ATTACH if !is_nameless() => ffi::SQLITE_DENY,
+        _ => ffi::SQLITE_OK,
+    }
+}
+
 /// A statement that SQLite has compiled.
 struct Compiled {
     functions: &'static Functions,
@@ -108,12 +127,13 @@ impl Sqlite {
         let mut sqlite = Sqlite { functions, database, statements: Vec::new(), shared };
         // From here on, dropping `sqlite` closes the database.
         sqlite.check(code)?;
-        // SAFETY: the connection is open, and the handler needs no data.
+        // SAFETY: the connection is open, and the handlers need no data.
         let codes = unsafe {
             let database = database.as_ptr();
             [
                 (functions.sqlite3_extended_result_codes)(database, 1),
                 (functions.sqlite3_busy_handler)(database, Some(wait_for_lock), ptr::null_mut()),
+                (functions.sqlite3_set_authorizer)(database, Some(within), ptr::null_mut()),
             ]
         };
         codes.into_iter().try_for_each(|code| sqlite.check(code))?;
@@ -360,6 +380,20 @@ mod tests {
         let of_null = sqlite.prepare("select v from t where ? is null", &[Type::Inferred]).unwrap();
         assert_eq!(sqlite.execute(of_null, &[Value::Text(b"")]).unwrap(), 0);
         assert_eq!(sqlite.execute(of_null, &[Value::Null]).unwrap(), 2);
+    }
+
+    #[test]
+    fn statements_reach_no_other_file() {
+        let (directory, mut sqlite) = database();
+        let other = directory.path().join("other");
+        for sql in
+            ["attach 'F' as o", "vacuum into 'F'", "vacuum main into 'F'", "attach 'F'||'' as o"]
+        {
+            let error = sqlite.run(&sql.replace('F', &other.display().to_string())).unwrap_err();
+            assert!(error.to_string().contains("not authorized"), "{sql}: {error}");
+        }
+        assert!(!other.exists());
+        sqlite.run("vacuum").unwrap();
     }
 
     #[test]
