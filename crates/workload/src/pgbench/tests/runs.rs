@@ -14,7 +14,7 @@ use crate::pgbench::{
 use crate::task::Site;
 
 struct Database {
-    _folder: TempDir,
+    folder: TempDir,
     target: Target,
 }
 
@@ -22,7 +22,7 @@ fn database() -> Database {
     let folder = tempfile::tempdir_in("/var/tmp").unwrap();
     let (library, pragmas) = (SqliteLibrary::bundled(), Vec::new());
     let target = Target::Sqlite { library, path: folder.path().join("db"), pragmas };
-    Database { _folder: folder, target }
+    Database { folder, target }
 }
 
 impl Database {
@@ -200,7 +200,7 @@ fn values_of_all_types_are_sent() {
 #[test]
 fn a_stored_plan_runs_no_programs() {
     let database = database();
-    let mark = database._folder.path().join("mark");
+    let mark = database.folder.path().join("mark");
     let script = PgbenchScript {
         text: format!("\\shell touch {}\nselect 1;", mark.display()),
         ..named("select-only", true).unwrap()
