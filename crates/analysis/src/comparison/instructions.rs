@@ -143,13 +143,17 @@ impl CountedTest<'_> {
         self.both().map(|[base, contender]| contender / base - 1.0)
     }
 
-    /// Against the smallest change that matters, as a share.
+    /// Against the smallest change that matters, as a share. Repetitions that differ by more than
+    /// that leave only changes that are larger than what they differ by.
     pub fn verdict(&self, threshold: f64) -> CountVerdict {
+        let Some(change) = self.change() else { return CountVerdict::Unknown };
         let is_sure = self.sides.iter().all(|side| side.spread <= threshold);
-        match self.change() {
-            Some(change) if is_sure && change > threshold => CountVerdict::More,
-            Some(change) if is_sure && change < -threshold => CountVerdict::Fewer,
-            Some(_) if is_sure => CountVerdict::Same,
+        let spreads: f64 = self.sides.iter().map(|side| side.spread).sum();
+        let least = if is_sure { threshold } else { threshold.max(spreads * (1.0 + change)) };
+        match change {
+            change if change > least => CountVerdict::More,
+            change if change < -least => CountVerdict::Fewer,
+            _ if is_sure => CountVerdict::Same,
             _ => CountVerdict::Unknown,
         }
     }
@@ -209,8 +213,23 @@ mod tests {
         assert!((one.sides[0].spread - 2.0 / 810.0).abs() < 1e-12);
         assert_eq!(one.verdict(0.003), CountVerdict::Fewer);
         assert_eq!(one.verdict(0.2), CountVerdict::Same);
-        assert_eq!(one.verdict(0.001), CountVerdict::Unknown, "its counts differ by more");
+        assert_eq!(one.verdict(0.001), CountVerdict::Fewer, "by more than its counts differ by");
         assert!((one.sides[1].unnamed - 80.0 / 701.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_change_far_beyond_what_repetitions_differ_by_is_known() {
+        let verdict = |contender: [f64; 2]| {
+            let counts =
+                vec![record("old", &[("f", [410.0; 2])]), record("new", &[("f", contender)])];
+            let run =
+                Run { counts, ..fixture::run(&fixture::plan(), ["old=sqlite", "new=sqlite"]) };
+            counted(&run, "old", "new")[0].verdict(0.003)
+        };
+        assert_eq!(verdict([911.0, 931.0]), CountVerdict::More);
+        assert_eq!(verdict([190.0, 196.0]), CountVerdict::Fewer);
+        assert_eq!(verdict([412.0, 424.0]), CountVerdict::Unknown);
+        assert_eq!(verdict([404.0, 416.0]), CountVerdict::Unknown);
     }
 
     #[test]

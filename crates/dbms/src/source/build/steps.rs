@@ -93,6 +93,12 @@ impl Steps<'_> {
         let mut command = program::command(&nice, &around);
         command.env_clear().envs(self.environment());
         command.args(["-n", NICE, "/bin/sh", "-e", "-u", "-c", script]);
+        let mut building = || {
+            let (gone, estimate) = (begun.elapsed(), self.estimate);
+            tell(Progress::Building { what: self.what.clone(), step, gone, estimate })
+        };
+        // A step may end before it is waited for.
+        building()?;
         let mut is_too_long = false;
         let ended = program::run_into(
             file,
@@ -103,8 +109,7 @@ impl Steps<'_> {
                 if is_too_long {
                     return Err(Cancelled);
                 }
-                let (gone, estimate) = (begun.elapsed(), self.estimate);
-                tell(Progress::Building { what: self.what.clone(), step, gone, estimate })
+                building()
             },
         );
         match ended {
