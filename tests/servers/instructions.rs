@@ -17,6 +17,7 @@ fn change(count: &serde_json::Value) -> f64 {
 }
 
 #[test]
+#[ignore = "nightly: four servers under valgrind"]
 fn the_same_build_executes_the_same_instructions() {
     let rqps = Rqps::new();
     let all = counts(&rqps, "postgres@17.6 again=postgres@17.6", "point-query,range-covered-pk");
@@ -29,7 +30,7 @@ fn the_same_build_executes_the_same_instructions() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute or more")]
+#[ignore = "nightly: takes a minute or more"]
 fn a_server_with_threads_executes_the_same_instructions() {
     let rqps = Rqps::new();
     let all = counts(&rqps, "mysql@8.0.33 again=mysql@8.0.33", "point-query");

@@ -281,7 +281,7 @@ fn no_color_is_respected() {
 /// The thread that draws, against the threads that measure: CPU time of both as the kernel counts
 /// it.
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "needs the machine for itself, for a while")]
+#[ignore = "nightly: needs the machine for itself, for a while"]
 fn the_view_takes_hardly_any_cpu() {
     let rqps = Rqps::alone();
     let mut terminal = Terminal::start(command(&rqps, "micro", SUITE), 200, 60);

@@ -103,6 +103,7 @@ const MYROCKS: [(&str, &str, &str); 4] = [
 ];
 
 #[test]
+#[ignore = "nightly: a start for each config"]
 fn postgres_17_starts_under_all_its_configs() {
     Bench::new().starts_under_all("postgres@17.6", &[], NO_FSYNC, &POSTGRES);
 }

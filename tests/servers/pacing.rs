@@ -7,7 +7,7 @@ use crate::common::{Rqps, processes};
 use rustix::process::Signal;
 
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "needs the machine for itself, for a while")]
+#[ignore = "nightly: needs the machine for itself, for a while"]
 fn a_frozen_server_is_seen_in_response_times_and_not_in_the_usual_service_time() {
     let rqps = Rqps::alone();
     // 160 statements a second for 8 seconds: enough for a 99th percentile.

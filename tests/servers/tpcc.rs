@@ -51,7 +51,7 @@ fn a_killed_client_leaves_tables_that_are_consistent() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute or more")]
+#[ignore = "nightly: takes a minute or more"]
 fn two_releases_get_a_verdict_by_decks() {
     let rqps = Rqps::with_own_locks();
     let out = rqps.out().display().to_string();

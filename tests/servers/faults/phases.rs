@@ -183,7 +183,7 @@ fn kept_runs(rqps: &Rqps) -> BTreeMap<String, i64> {
 
 /// A whole run may take hours: it is kept when it is done, and not only when its round is.
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute or more")]
+#[ignore = "nightly: takes a minute or more"]
 fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
     let _session = lock(&SESSION);
     let rqps = Rqps::with_own_locks();
@@ -229,7 +229,7 @@ fn a_comparison_is_killed_while_a_server_is_profiled() {
 }
 
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute or more")]
+#[ignore = "nightly: takes a minute or more"]
 fn a_selftest_is_killed_in_each_phase_and_another_is_made_elsewhere() {
     let _session = lock(&SESSION);
     let rqps = Rqps::with_own_locks();

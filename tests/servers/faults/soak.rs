@@ -195,7 +195,7 @@ fn undisturbed(mut running: Running, most: &mut Most) {
 }
 
 #[test]
-#[cfg_attr(not(feature = "nightly"), ignore = "takes a minute, or as long as it is told to")]
+#[ignore = "nightly: takes a minute, or as long as it is told to"]
 fn soak() {
     let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
     let time = Duration::from_secs(number("RQPS_SOAK_SECS").unwrap_or(60));

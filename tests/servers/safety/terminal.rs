@@ -192,6 +192,7 @@ fn listed(rqps: &Rqps, words: &[String]) -> (Vec<String>, Vec<String>) {
 
 /// Whatever the words are: no verb panics, and each ends soon with a code that the help has.
 #[test]
+#[ignore = "nightly: tries every flag with every value"]
 fn no_argument_makes_rqps_panic() {
     let rqps = Rqps::new();
     let (verbs, _) = listed(&rqps, &[]);
