@@ -42,9 +42,9 @@ pub(crate) struct Arguments {
         long,
         value_name = "WORKLOAD",
         help_heading = MEASURE,
-        help = "Workload: micro:TEST,… or ibench [default: ten read tests]",
+        help = "Workload: micro, ibench, pgbench, sql or tpcc [default: ten read tests]",
         long_help = format!(
-            "Workload: micro:TEST,… or ibench [default: ten read tests]\n\n{}.",
+            "Workload: micro, ibench, pgbench, sql or tpcc [default: ten read tests]\n\n{}.",
             Wanted::about()
         )
     )]

@@ -8,9 +8,7 @@ use std::path::Path;
 use anyhow::{anyhow, bail};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
-use rqps_plan::{
-    Contender, Design, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, suggestion,
-};
+use rqps_plan::{Contender, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, suggestion};
 use rqps_workload::{VERBS, Verb};
 
 use super::output::told;
@@ -78,10 +76,7 @@ pub(crate) fn read(path: &Path) -> anyhow::Result<Expanded> {
     if Plan::is_stored(&text) {
         let plan = Plan::from_toml(&text)?;
         rqps_lab::validate(&plan)?;
-        let verb = match &plan.design {
-            Design::Single(workload) => workload.verb(),
-            Design::Comparison(_) => compare::VERB,
-        };
+        let verb = plan.single().map_or(compare::VERB, |workload| workload.verb());
         let (title, name) = (verb.to_string(), verb.to_string());
         return Ok(Expanded { text: plan.to_toml(), items: vec![Item { title, name, plan }] });
     }

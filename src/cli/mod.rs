@@ -50,10 +50,10 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&�
   sqlite?mmap_size=256M             … with a pragma
   postgres@17.6  mysql@8.0.33       builds that rqps fetches
   mariadb@10.11/rocksdb             … with another engine: MyRocks
-  postgres@17.6:x10a                … with a published config: see rqps dbms configs
+  postgres@17.6:x10a                … with a config of rqps dbms configs
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
-  postgres@/opt/pg/head             your own build: a directory with bin/postgres
+  postgres@/opt/pg/head             your own build, with bin/postgres
   postgres://user@host/db           a remote server, which rqps does not start
   'postgres@{17.6,18.0}:x10{a,b}'   several contenders at once
 
@@ -63,7 +63,7 @@ Exit codes:
   2    the command or plan is wrong
   3    a step, check or server failed
   4    a write rate was missed (with --strict)
-  5    the selftest failed; with --strict also: machine not fit, verdict undecided
+  5    the selftest failed; with --strict: unfit machine or undecided verdict
   130  interrupted")]
 struct Cli {
     /// Log server starts, discarded measurements and retries; -vv: also each program
@@ -86,7 +86,7 @@ enum Verb {
     Pgbench(pgbench::Arguments),
     /// Run the workloads of a plan file, one after another.
     Run(run::Arguments),
-    /// Show what a plan file expands to, and the time and disk that it needs.
+    /// Show what a plan file expands to, with its time and disk.
     Plan(plan::Arguments),
     /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
@@ -98,7 +98,7 @@ enum Verb {
     Dbms(dbms::Verb),
     /// Check whether this machine is fit to measure on.
     Doctor(doctor::Arguments),
-    /// Check rqps's verdicts on this machine by A/A controls and injected slowdowns.
+    /// Check rqps's verdicts on this machine, where the truth is known.
     Selftest(selftest::Arguments),
     /// Print shell completions.
     Completions(completions::Arguments),
@@ -195,8 +195,12 @@ fn refusal(error: &clap::Error) -> String {
     }
     let line = text.lines().next().unwrap_or("error: a wrong value");
     match (error.get(ContextKind::ValidValue), slips::build_meant(value)) {
-        (Some(ContextValue::Strings(allowed)), _) => {
+        (Some(ContextValue::Strings(allowed)), _) if !allowed.is_empty() => {
             format!("{line}: there are: {}", allowed.join(", "))
+        }
+        // Such as `rqps pgbench -h`, which is the host.
+        _ if error.kind() == ErrorKind::InvalidValue => {
+            format!("{line}. Write it, or see --help")
         }
         (_, Some(meant)) => format!("{line}; {meant}"),
         _ => line.to_string(),
@@ -210,5 +214,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_flag_without_its_value_says_what_to_do() {
+        let told = |words: &str| {
+            let words: Vec<OsString> = words.split(' ').map(OsString::from).collect();
+            refusal(&read(words).err().expect("it is refused"))
+        };
+        let told_of_host = told("rqps pgbench -h");
+        assert!(
+            told_of_host.ends_with("none was supplied. Write it, or see --help"),
+            "{told_of_host}"
+        );
+        assert!(told("rqps report --format").contains("there are: text, markdown, json"));
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::time::Instant;
 
 use crate::common::{Rqps, Running, processes};
 use rqps_stats::verdict::ESTIMATOR;
@@ -65,6 +66,39 @@ fn a_selftest_slows_a_real_server_down_by_a_known_amount() {
     assert!(spent("server-5", "server") > 1.3 * spent("server-2", "server"), "{doses}");
     assert!(spent("client-5", "client") > 2.0 * spent("carrier", "client"), "{doses}");
     assert!(spent("client-5", "server") < spent("server-2", "server") / 2.0, "{doses}");
+    rqps.assert_nothing_is_left();
+}
+
+/// What the default selftest of this machine must show: no bound is broken. It needs a machine with
+/// nothing else to do, since one that is too noisy shows nothing.
+#[test]
+fn a_quick_selftest_keeps_its_bounds() {
+    let rqps = Rqps::alone();
+    let begun = Instant::now();
+    let ended = rqps.run("selftest --quick --out st --json");
+    let took = begun.elapsed();
+    let found: Value = serde_json::from_str(&ended.stdout).unwrap_or_else(|error| {
+        panic!("no result: {error}\n{}", ended.stderr);
+    });
+    let checks = found["checks"].as_array().unwrap();
+    let broken: Vec<&Value> = checks.iter().filter(|check| check["is_kept"] == false).collect();
+    assert!(broken.is_empty(), "{broken:#?}");
+    assert_eq!(found["conclusion"], "sound", "was anything else running? {}", ended.stderr);
+    assert_eq!(ended.status.code(), Some(0));
+    // Bounds of servers were asked, not only those of synthetic rounds.
+    let asked: Vec<&str> = checks.iter().map(|check| check["what"].as_str().unwrap()).collect();
+    for what in [
+        "synthetic by runs: A/A comparisons seldom differ",
+        "postgres by slices: A/A comparisons seldom differ",
+        "postgres by slices, slower server: intervals contain the truth",
+        "sqlite by slices: A/A comparisons seldom differ",
+        "sqlite by slices, slower client: no wrong sign",
+    ] {
+        assert!(asked.contains(&what), "not asked: {what}: {asked:#?}");
+    }
+    let kept = json(&rqps.home().join("selftest.json"));
+    assert!(!kept["results"].as_array().unwrap().is_empty(), "comparisons go by it: {kept:#}");
+    println!("{:.0} s, {} bounds kept", took.as_secs_f64(), checks.len());
     rqps.assert_nothing_is_left();
 }
 

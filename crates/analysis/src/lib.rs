@@ -2,8 +2,16 @@
 //! is slower or faster than another, or costs more per operation. Knows no servers and no
 //! terminals.
 
+pub mod builds;
 pub mod comparison;
+pub mod counted;
+pub mod course;
 pub mod diagnosis;
+pub mod history;
 pub mod measured;
+pub mod merged;
+pub mod names;
 pub mod seconds;
 pub mod steadiness;
+pub mod steps;
+pub mod suite;

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use hdrhistogram::Histogram;
 use rqps_observe::Metric;
 use rqps_plan::Counts;
+use rqps_stats::variation::{Variation, variation};
 use rqps_stats::{Normaliser, Window, sla};
 use rqps_store::{Measurement, Operation, RoundRecord, Second, Status, WorkRecord};
 
@@ -99,6 +100,27 @@ impl<'a> Measured<'a> {
         let done =
             self.of(counted_operation(self.round.counts)).filter(|done| done.operations > 0)?;
         Some(done.rows as f64 / done.operations as f64)
+    }
+
+    /// The share of statements that found a row, in tests of single statements that change rows.
+    pub fn hit_share(&self) -> Option<f64> {
+        let done = self.of(Operation::Transaction)?;
+        let is_single = done.reads == 0 && done.statements() == done.operations;
+        (is_single && done.writes > 0).then(|| done.writes as f64 / done.statements() as f64)
+    }
+
+    /// The variation of the throughput of whole seconds over all clients. None for scans, since one
+    /// can take longer than a second.
+    pub fn variation(&self) -> Option<Variation> {
+        let done = self.of(Operation::Transaction)?;
+        if self.round.counts == Counts::RowsScanned || done.operations == 0 {
+            return None;
+        }
+        let worth = done.statements() as f64 / done.operations as f64;
+        let seconds = done.seconds.iter().map(|second| second.operations as f64 * worth);
+        let idle = std::iter::repeat(0.0);
+        let rates: Vec<f64> = seconds.chain(idle).take(self.record.seconds as usize).collect();
+        variation(&rates)
     }
 
     /// Whether the target write rate was met; none without a target.

@@ -1,9 +1,9 @@
 //! Levels and stalls of a step, which its average hides.
 
 use rqps_plan::Counts;
-use rqps_stats::autocorrelation::independent_stretches;
+use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
 use rqps_stats::stalls::{Stalls, stalls};
-use rqps_stats::steady::{Steady, steady};
+use rqps_stats::steady::{Class, Steady, steady};
 use rqps_store::Operation;
 
 use crate::measured::Measured;
@@ -45,4 +45,55 @@ pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
         stalls: stalls(&rates),
         stretches: independent_stretches(&rates),
     })
+}
+
+impl Steadiness {
+    /// The class in JSON and CSV.
+    pub fn class(&self) -> Option<&'static str> {
+        Some(match self.steady.as_ref()?.class {
+            Class::Flat => "flat",
+            Class::WarmUp => "warm_up",
+            Class::SlowDown => "slow_down",
+            Class::MultiLevel => "multi_level",
+        })
+    }
+
+    /// What a reader of the average must know; empty for a run at one level without stalls.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        if let Some(steady) = &self.steady {
+            let trend = 100.0 * steady.trend.change;
+            match steady.class {
+                Class::WarmUp => remarks
+                    .push(format!("warm-up of {} s: faster at the end than before", steady.cut)),
+                Class::SlowDown => {
+                    remarks.push("slow-down: slower at the end than before".to_string());
+                }
+                Class::MultiLevel => {
+                    let levels = steady.changes.len() + 1;
+                    remarks.push(format!("{levels} levels, both faster and slower than the end"));
+                }
+                Class::Flat if steady.trend.is_flagged => {
+                    remarks.push(format!("a trend of {trend:+.0} % from start to end"));
+                }
+                Class::Flat => {}
+            }
+            if !steady.is_steady {
+                remarks.push("no steady state".to_string());
+            }
+        }
+        if self.stalls.longest > 0 {
+            let Stalls { share, longest, period } = self.stalls;
+            let period = period.map_or(String::new(), |seconds| format!(", every {seconds} s"));
+            remarks.push(format!(
+                "stalls in {:.1} % of the seconds, the longest {longest} s{period}",
+                100.0 * share
+            ));
+        }
+        // At one level, the correlation of seconds does not matter.
+        if !remarks.is_empty() && self.stretches < FEW_STRETCHES {
+            remarks.push(format!("fewer than {FEW_STRETCHES} independent stretches in this run"));
+        }
+        remarks
+    }
 }

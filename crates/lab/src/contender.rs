@@ -5,17 +5,16 @@ use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use rqps_dbms::{Dbms, Descriptor, Home, Left, Needs, Place, Server};
-use rqps_observe::Group;
-use rqps_plan::{Build, Contender, Method, Plan};
-use rqps_store::{ContenderRecord, RoundRecord, RunDirectory, Status, StoreError, write_whole};
-use rqps_workload::{Dialect, Driver, Site, Task};
+use rqps_plan::{Build, Contender, Plan};
+use rqps_store::{ContenderRecord, RoundRecord, RunDirectory, StoreError, write_whole};
+use rqps_workload::Task;
 
-use crate::confine::confine;
-use crate::stage::{Stage, measurement, round, with_last_words};
-use crate::{Event, Lab, LabError, task};
+use crate::alone::{Alone, Next};
+use crate::arm::Arm;
+use crate::stage::{measurement, round};
+use crate::{Event, Lab, LabError};
 
 /// Connections beside those of the clients: for maintenance, for checks, and those that the server
 /// reserves.
@@ -26,25 +25,25 @@ const OWNER: &str = "run";
 /// A file beside them that exists if they are to be kept.
 const KEPT: &str = "kept";
 
+/// Runs what the journal lacks of one contender. Its data stay until all is done.
 pub(crate) fn run(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
-    index: usize,
+    arm: &Arm,
     dbms: &dyn Dbms,
 ) -> Result<(), LabError> {
-    let contender = &plan.contenders[index];
-    let name = contender.name();
-    let part = index as u32 + 1;
+    let contender = &plan.contenders[arm.index];
+    let name = arm.name.clone();
+    let part = arm.index as u32 + 1;
     let done = directory.done(part)?;
     if !done.is_empty() {
         (lab.watch)(Event::Resumed { contender: name.clone(), steps: done.len() });
     }
-    let tasks = rqps_workload::tasks(plan.workload())?;
-    if done.len() == tasks.len() {
-        return discard_rest(lab, directory, index, dbms);
+    if done.len() == rqps_workload::tasks(plan.workload())?.len() {
+        return discard_rest(lab, directory, arm.index, dbms);
     }
-    let place = place(lab, directory, contender, index)?;
+    let place = place(lab, directory, arm)?;
     if done.is_empty() {
         start_afresh(&place)?;
     } else if !place.data.exists() {
@@ -52,37 +51,24 @@ pub(crate) fn run(
     }
 
     (lab.watch)(Event::Starting { contender: name.clone() });
-    let begun = Instant::now();
-    let mut server = dbms.start(lab.home, &place, lab.cancel)?;
-    let start_seconds = begun.elapsed().as_secs_f64();
-    let held = plan.memory.zip(server.process());
-    let group = held.map(|(memory, root)| confine(root, memory, &name)).transpose()?;
-    let record = describe(contender, dbms, &*server, start_seconds)?;
+    let mut alone = Alone::start(lab, plan, arm, dbms, &place)?;
+    let seconds = alone.start_seconds;
+    let record = describe(contender, dbms, &*alone.server, seconds)?;
     let version = record.version.clone();
-    (lab.watch)(Event::Started { contender: name.clone(), version, seconds: start_seconds });
+    (lab.watch)(Event::Started { contender: name.clone(), version, seconds });
     keep(directory, contender, &record)?;
 
     // A remote server was inspected before anything was created there.
     if !is_guest(contender) {
         allow_connections(&record, plan)?;
     }
-    let target = server.target().clone();
-    let (dialect, is_own) = (Dialect::from(contender), server.data().is_some());
-    let site = Site {
-        target: &target,
-        dbms: contender.dbms,
-        dialect,
-        seed: plan.seed,
-        is_own,
-        method: Method::Runs,
-    };
-    let driver = rqps_workload::driver(plan.workload(), site)?;
-    let done_by = (&*driver, &tasks[..]);
-    let whose = (name.as_str(), part);
-    let result = do_all(done_by, lab, directory, whose, (&mut *server, group.as_ref()), &done);
+    let is_left = |task: &Task| !done.contains(&(task.index as u32));
+    let result = alone
+        .run(plan.workload(), is_left, |next| attempt(next, lab, directory, (name.as_str(), part)));
+    let mut server = alone.server;
     let result = match result {
         Ok(()) if !lab.keep_data => server.discard().map_err(LabError::from),
-        result => result.and(Ok(())),
+        result => result,
     };
     // The data are kept for --resume, so the server is stopped in an orderly way.
     if result.is_err() || lab.keep_data {
@@ -140,62 +126,30 @@ pub(crate) fn allow_connections(record: &ContenderRecord, plan: &Plan) -> Result
     Ok(())
 }
 
-/// Runs the tasks that are not done yet.
-fn do_all(
-    (driver, tasks): (&dyn Driver, &[Task]),
-    lab: &mut Lab<'_>,
-    directory: &mut RunDirectory,
-    whose: (&str, u32),
-    (server, group): (&mut dyn Server, Option<&Group>),
-    done: &[u32],
-) -> Result<(), LabError> {
-    for index in (0..tasks.len()).filter(|index| !done.contains(&(*index as u32))) {
-        attempt((driver, tasks, index), lab, directory, whose, (server, group))?;
-    }
-    Ok(())
-}
-
 /// Runs one of the tasks, and notes its outcome in the journal.
 fn attempt(
-    (driver, tasks, index): (&dyn Driver, &[Task], usize),
+    mut next: Next<'_>,
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     (contender, part): (&str, u32),
-    (server, group): (&mut dyn Server, Option<&Group>),
 ) -> Result<(), LabError> {
-    let task = &tasks[index];
-    let mut round = RoundRecord { part, ..round(task) };
-    round.arms.insert(contender.to_string(), measurement(task));
+    let mut round = RoundRecord { part, ..round(next.task) };
+    round.arms.insert(contender.to_string(), measurement(next.task));
     directory.begin(&mut round)?;
+    let attempt = round.attempt;
     let measured = round.arms.get_mut(contender).expect("it was inserted right now");
-    let mut stage = Stage { lab, server: &*server, group, contender, task, tasks: tasks.len() };
-    let result = stage.server.still_ours().map_err(LabError::from);
-    let result = result.and_then(|()| task::run(driver, round.attempt, &mut stage, &mut *measured));
-    if let Some(told) = driver.told() {
-        stage.note(measured, told);
+    let result = next.run(lab, attempt, measured);
+    if let Some(told) = next.driver.told() {
+        next.stage(lab).note(measured, told);
     }
-    (measured.status, measured.error) = match &result {
-        Ok(()) => (Status::Done, None),
-        Err(LabError::Interrupted) => (Status::Interrupted, None),
-        Err(error) => (Status::Failed, Some(with_last_words(error, server, group))),
-    };
-    let reason = measured.failure().map(str::to_string);
     directory.save(&round)?;
-    match (result, reason) {
-        (Err(_), Some(reason)) => Err(LabError::Step { step: round.test, reason }),
-        (result, _) => result,
-    }
+    result
 }
 
 /// The places of a contender's files, the same for every session of a run.
-fn place(
-    lab: &Lab<'_>,
-    directory: &RunDirectory,
-    contender: &Contender,
-    index: usize,
-) -> Result<Place, LabError> {
-    let data = folder(lab, directory)?.join(index.to_string());
-    Ok(Place { data, log: directory.log(&contender.name()), ..Place::default() })
+fn place(lab: &Lab<'_>, directory: &RunDirectory, arm: &Arm) -> Result<Place, LabError> {
+    let data = folder(lab, directory)?.join(arm.index.to_string());
+    Ok(Place { data, log: directory.log(&arm.name), ..Place::default() })
 }
 
 /// The folder of a run's data directories.

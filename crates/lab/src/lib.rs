@@ -5,6 +5,8 @@
 //! own, runs the steps that the journal lacks, is checked after every one, and is removed when all
 //! are done. The data of failed and interrupted contenders are kept, to be resumed.
 
+mod alone;
+mod arm;
 mod compare;
 mod confine;
 mod contender;
@@ -26,7 +28,7 @@ use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, Descriptor, Home, source, with_cache};
 use rqps_load::Cancel;
 use rqps_observe::SessionLock;
-use rqps_plan::{Build, Contender, Design, Plan};
+use rqps_plan::{Build, Contender, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
 
 pub use compare::{StoredBaselineError, stored_baseline};
@@ -62,7 +64,7 @@ pub enum Outcome {
 /// Refuses what is wrong with a plan and can be found without any build.
 pub fn validate(plan: &Plan) -> Result<(), LabError> {
     rqps_workload::tasks(plan.workload())?;
-    if let Design::Comparison(_) = plan.design {
+    if plan.comparison().is_some() {
         compare::validate(plan)?;
     }
     plan.contenders.iter().try_for_each(|contender| {
@@ -148,23 +150,19 @@ fn run_in_turn(
     plan: &Plan,
     ready: &[Box<dyn Dbms>],
 ) -> Result<Outcome, LabError> {
-    let mut order: Vec<usize> = (0..plan.contenders.len()).collect();
+    let arms = arm::arms(plan, &selftest::Treatment::default());
+    let mut order: Vec<usize> = (0..arms.len()).collect();
     order.shuffle(&mut Xoshiro256PlusPlus::seed_from_u64(plan.seed));
-    let names = order.iter().map(|&index| plan.contenders[index].name()).collect();
-    directory.set_order(names)?;
-    let mut outcome = Outcome::Complete;
-    for index in order {
-        match contender::run(lab, directory, plan, index, &*ready[index]) {
-            Ok(()) => {}
-            Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
-            Err(error @ LabError::Store(_)) => return Err(error),
-            Err(error) => {
-                let contender = plan.contenders[index].name();
-                (lab.watch)(Event::Failed { contender, error: error.to_string() });
-                outcome = Outcome::Failed;
-            }
-        }
-    }
+    directory.set_order(order.iter().map(|&place| arms[place].name.clone()).collect())?;
+    let failed = alone::in_turn(lab, &arms, &order, |lab, _, place| {
+        contender::run(lab, directory, plan, &arms[place], &*ready[place])
+    });
+    let outcome = match failed {
+        Ok(failed) if failed.is_empty() => Outcome::Complete,
+        Ok(_) => Outcome::Failed,
+        Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+        Err(error) => return Err(error),
+    };
     contender::tidy(lab, directory);
     Ok(outcome)
 }

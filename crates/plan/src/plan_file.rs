@@ -67,6 +67,14 @@ impl Plan {
         }
     }
 
+    /// What each contender runs once; none if they are compared.
+    pub fn single(&self) -> Option<&Workload> {
+        match &self.design {
+            Design::Single(workload) => Some(workload),
+            Design::Comparison(_) => None,
+        }
+    }
+
     /// None if the plan has no verdicts.
     pub fn comparison(&self) -> Option<&Comparison> {
         match &self.design {

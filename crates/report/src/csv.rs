@@ -6,6 +6,7 @@ mod suite;
 use std::io::{self, Write};
 
 use ::csv::Writer;
+use rqps_analysis::course::seconds;
 use rqps_observe::Metric;
 use rqps_plan::Method;
 use rqps_stats::{Column, METRICS};
@@ -13,7 +14,7 @@ use rqps_store::Operation;
 
 use crate::Report;
 use crate::comparison::{VerdictRow, posts_columns};
-use crate::model::{Measured, Model, by_column, seconds};
+use crate::model::{Measured, Model, by_column};
 use rounds::rounds;
 pub use suite::suite_files;
 

@@ -7,10 +7,12 @@ mod together;
 use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Write};
 
+use rqps_analysis::builds;
 use rqps_analysis::comparison::percentile;
+use rqps_analysis::course::bucket_counts;
 use rqps_analysis::steadiness::Steadiness;
 use rqps_observe::{Kind, Metric};
-use rqps_plan::{Design, Plan};
+use rqps_plan::Plan;
 use rqps_stats::histogram::{NAMES, PERCENTILES};
 use rqps_stats::{COSTS, Column, METRICS, Window, bands};
 use rqps_store::{
@@ -21,10 +23,7 @@ use serde::{Serialize, Serializer};
 
 use crate::Report;
 use crate::comparison::{ComparisonJson, Verdicts};
-use crate::model::{
-    Measured, Model, StepModel, Suite, Totals, bucket_counts, class_of_steadiness, lines_of_builds,
-    remarks_on_steadiness,
-};
+use crate::model::{Measured, Model, StepModel, Totals};
 
 /// The name of the schema; its version changes if a reader of the old one would break.
 pub const SCHEMA: &str = "rqps-result/3";
@@ -47,7 +46,7 @@ struct Result<'a> {
     contenders: &'a [ContenderRecord],
     steps: Steps<'a>,
     /// Of a comparison.
-    comparison: Option<ComparisonJson>,
+    comparison: Option<ComparisonJson<'a>>,
     /// Of a comparison with tests by whole runs: their rounds pooled.
     #[serde(skip_serializing_if = "Option::is_none")]
     together: Option<Vec<together::Test<'a>>>,
@@ -149,7 +148,7 @@ impl From<&Steadiness> for SteadinessJson {
     fn from(found: &Steadiness) -> Self {
         let steady = found.steady.as_ref();
         SteadinessJson {
-            class: class_of_steadiness(found),
+            class: found.class(),
             is_steady: steady.map(|steady| steady.is_steady),
             warm_up_seconds: steady.map(|steady| steady.cut),
             trend: steady.map(|steady| steady.trend.change),
@@ -158,7 +157,7 @@ impl From<&Steadiness> for SteadinessJson {
             longest_stall_seconds: found.stalls.longest,
             stall_period_seconds: found.stalls.period,
             independent_stretches: found.stretches,
-            remarks: remarks_on_steadiness(found),
+            remarks: found.remarks(),
         }
     }
 }
@@ -291,13 +290,16 @@ fn write(report: &Report<'_>, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
         manifest: &run.manifest,
         parts: &run.parts,
         differences: &run.differences,
-        builds: lines_of_builds(&run.contenders),
+        builds: builds::lines(&run.contenders),
         baseline: model.base.map(|base| model.contenders[base]),
         contenders: &run.contenders,
         steps: Steps { model, raw },
         comparison: verdicts.map(ComparisonJson::new),
         together: whole_runs.as_ref().filter(|found| !found.steps.is_empty()).map(together::tests),
-        scaleup: report.suite().filter(Suite::is_scaleup).map(|suite| suite::scaleup(&suite)),
+        scaleup: report
+            .suite()
+            .filter(|suite| suite.is_scaleup())
+            .map(|suite| suite::scaleup(&suite)),
     };
     // Millions of numbers and commas are written one by one: into a buffer of a known type.
     let mut out = BufWriter::new(out);
@@ -308,10 +310,7 @@ fn write(report: &Report<'_>, raw: Raw, out: &mut dyn Write) -> io::Result<()> {
 
 fn step_json<'a>(model: &Model<'a>, step: &'a StepModel<'a>, raw: Raw) -> Step<'a> {
     let base = model.base.and_then(|base| step.measured[base].as_ref()?.finished_rate());
-    let is_test = match &model.run.plan.design {
-        Design::Single(workload) => !workload.is_chain(),
-        Design::Comparison(_) => false,
-    };
+    let is_test = model.run.plan.single().is_some_and(|workload| !workload.is_chain());
     Step {
         name: step.name,
         title: step.title,

@@ -47,6 +47,11 @@ const PLANS: [(&str, &str); 3] = [
     ),
 ];
 
+/// The mean error of the remaining time in each of them, as a share of the run.
+const MEAN_ERRORS: [f64; 3] = [0.006, 0.024, 0.098];
+/// How much it may grow: two points.
+const POINTS: f64 = 0.02;
+
 #[derive(Serialize, Deserialize)]
 struct Head {
     plans: Vec<String>,
@@ -153,11 +158,15 @@ fn foretold(recorded: &str) -> (f64, Vec<(f64, f64)>) {
     (total, told)
 }
 
+/// A recorded run: its time, and the forecast of the remaining time at each event.
+fn replayed(name: &str) -> (f64, Vec<(f64, f64)>) {
+    foretold(&fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap())
+}
+
 /// The largest error from a quarter of a run on, as a share of the remaining time; near the end as
 /// a share of a tenth of the run.
 fn largest_error(name: &str) -> (f64, String) {
-    let recorded = fs::read_to_string(folder().join(format!("{name}.jsonl"))).unwrap();
-    let (total, told) = foretold(&recorded);
+    let (total, told) = replayed(name);
     let late = told.into_iter().filter(|(now, _)| *now >= 0.25 * total);
     let errors = late.map(|(now, foretold)| {
         let left = total - now;
@@ -167,8 +176,40 @@ fn largest_error(name: &str) -> (f64, String) {
     errors.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap()
 }
 
+/// The mean error over the time of a run, as a share of that time: what somebody sees who looks at
+/// the view at any moment.
+fn mean_error(name: &str) -> f64 {
+    let (total, told) = replayed(name);
+    let until = told.iter().skip(1).map(|(now, _)| *now).chain([total]);
+    let each = told.iter().zip(until).map(|((now, foretold), until)| {
+        let error = (foretold - (total - now)).abs();
+        error * (until - now)
+    });
+    each.sum::<f64>() / (total * total)
+}
+
 #[test]
 fn from_a_quarter_of_a_run_on_the_remaining_time_is_right_within_a_fifth() {
     let errors: Vec<(f64, String)> = PLANS.map(|(name, _)| largest_error(name)).to_vec();
     assert!(errors.iter().all(|(error, _)| *error <= 0.2), "{errors:#?}");
+}
+
+/// A slow or busy machine takes twice as long as the estimate, a fast one half.
+#[test]
+fn before_anything_is_started_the_forecast_is_right_within_a_factor_of_two() {
+    for (name, _) in PLANS {
+        let (total, told) = replayed(name);
+        let (began, first) = told[0];
+        let share = first / (total - began);
+        assert!((0.5..=2.0).contains(&share), "{name}: {first:.1} s, and it took {total:.1} s");
+    }
+}
+
+/// The forecast and the view have one model of what work costs. A change of it by which recorded
+/// runs are foretold worse shows here.
+#[test]
+fn the_error_of_the_remaining_time_does_not_grow() {
+    let errors = PLANS.map(|(name, _)| (name, mean_error(name)));
+    let grown = errors.iter().zip(MEAN_ERRORS).filter(|((_, error), was)| *error > was + POINTS);
+    assert_eq!(grown.count(), 0, "{errors:.3?}, and {MEAN_ERRORS:?} before");
 }

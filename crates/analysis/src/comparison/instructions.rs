@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use rqps_store::{CountRecord, Run};
+use serde::Serialize;
 
 use crate::diagnosis::{Executed, Grown};
 
@@ -46,7 +47,7 @@ pub struct CountedSide<'a> {
 
 /// Instructions per operation of a function itself. Functions of two builds are the same if their
 /// names are.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FunctionChange<'a> {
     pub name: &'a str,
     pub library: &'a str,

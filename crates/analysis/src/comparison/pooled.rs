@@ -8,6 +8,7 @@ use rqps_plan::{Counts, Method};
 use rqps_store::{Measurement, RoundRecord, Status, WorkRecord};
 
 use super::{Observed, Results, clients_of, done, whole_seconds};
+use crate::measured::Measured;
 
 /// Metrics that are shares of all CPUs.
 const OF_HOST: [Metric; 2] = [Metric::HostCpuBusy, Metric::HostCpuSteal];
@@ -28,6 +29,26 @@ impl Results<'_> {
                 false => counted,
             }
         })
+    }
+
+    /// Calls `each` with the round and the run, by test, arm and round, for runs that count. Slices
+    /// have none. One after the other, since histograms are large.
+    pub fn each_run<E>(
+        &self,
+        mut each: impl FnMut(u32, &Measured<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let of_runs = |test: &&Observed<'_>| self.plan.method_of(test.name) == Method::Runs;
+        for test in self.tests.iter().filter(of_runs) {
+            for name in self.names() {
+                for pass in test.counted_with(name) {
+                    let Some(record) = self.run_of(test, name, pass) else { continue };
+                    let cpus = self.run.manifest_of_round(pass.round).cpus;
+                    let run = Measured::new(&record, name, cpus).expect("it was measured");
+                    each(pass.round, &run)?;
+                }
+            }
+        }
+        Ok(())
     }
 
     /// A run of an arm by itself, with all its seconds; the last one is usually shorter.

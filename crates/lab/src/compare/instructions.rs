@@ -18,11 +18,11 @@ use rqps_plan::{Instructions, Method, Plan, Workload};
 use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
-use super::arm::Arm;
 use super::counting::{ClientCrew, CountedServer, ServerCount};
 use super::loads::{Folders, load, unload};
 use super::profile::{Chosen, choose};
 use super::round::Setting;
+use crate::arm::Arm;
 use crate::stage::with_last_words;
 use crate::{Event, Lab, LabError};
 

@@ -15,8 +15,8 @@ use rqps_plan::{Memory, Plan};
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::{Assigned, Driver, Task};
 
-use super::arm::Arm;
 use super::round::{Draw, Setting, driver};
+use crate::arm::Arm;
 use crate::contender::{allow_connections, describe, file_error, keep};
 use crate::laps::Laps;
 use crate::{Event, Lab, LabError};

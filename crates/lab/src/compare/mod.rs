@@ -4,7 +4,6 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod answers;
-mod arm;
 mod counting;
 mod cut;
 mod instructions;
@@ -30,13 +29,13 @@ use rqps_plan::{Build, Comparison, Method, Plan};
 use rqps_store::{Measurement, RoundRecord, RunDirectory, Status};
 use rqps_workload::Task;
 
+use crate::arm::{Arm, arms};
 use crate::contender::folder;
 use crate::event::Enough;
 use crate::laps::Laps;
 use crate::selftest::Treatment;
 use crate::{Event, Lab, LabError, Outcome};
 use answers::Failing;
-pub(crate) use arm::{Arm, arms};
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
 use loads::{Folders, load, unload};
@@ -70,7 +69,7 @@ pub(crate) fn run(
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
-    let arms = arms(plan, comparison, treatment);
+    let arms = arms(plan, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let parts = match directory.manifest.groups.clone() {
         Some(groups) => Parts { groups, reason: None },

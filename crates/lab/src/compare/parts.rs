@@ -3,7 +3,7 @@
 
 use rqps_plan::{Comparison, Method, Plan};
 
-use super::arm::{Arm, arms};
+use crate::arm::{Arm, arms};
 use crate::selftest::Treatment;
 use crate::{Event, LabError};
 
@@ -41,7 +41,7 @@ impl Parts {
         memory: u64,
         available: u64,
     ) -> Result<Parts, LabError> {
-        let all = arms(plan, comparison, &Treatment::default());
+        let all = arms(plan, &Treatment::default());
         let together = vec![(0..all.len()).collect()];
         if !comparison.uses(Method::Slices) {
             return Ok(Parts { groups: together, reason: None });

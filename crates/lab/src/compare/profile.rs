@@ -13,12 +13,12 @@ use rqps_plan::{Comparison, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::{Cast, Driver, End, Task};
 
-use super::arm::Arm;
 use super::cut::WARM_UP;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::pass::{driven, of};
 use super::round::{Round, Scene, Setting, driver, task};
+use crate::arm::Arm;
 use crate::{Event, Lab, LabError};
 
 /// How often each contender is profiled in each test.

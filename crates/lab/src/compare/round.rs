@@ -14,11 +14,11 @@ use rqps_wire::Target;
 use rqps_workload::{Driver, Random, Site, Task, stream};
 
 use super::answers::Failing;
-use super::arm::Arm;
 use super::loads::{Folders, restore};
 use super::seats;
 use super::stored_baseline::Earlier;
 use super::together::together;
+use crate::arm::Arm;
 use crate::confine::confine;
 use crate::laps::Laps;
 use crate::selftest::{Dosing, Treatment};

@@ -5,22 +5,21 @@
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{Place, Server};
+use rqps_dbms::Place;
 use rqps_observe::{
-    Around, Clocks, Conduct, Group, GuardFailure, Metric, Reading, ReferenceLoops, guards,
+    Around, Clocks, Conduct, GuardFailure, Metric, Reading, ReferenceLoops, guards,
 };
-use rqps_plan::{Method, Operation};
-use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
-use rqps_workload::{Site, Task};
+use rqps_plan::Operation;
+use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord};
+use rqps_workload::Task;
 
 use super::Journal;
-use super::arm::Arm;
 use super::loads::restore;
 use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting};
-use crate::confine::confine;
-use crate::selftest::limit;
-use crate::stage::{self, Stage, measurement, with_last_words};
+use crate::alone::{Alone, Next, in_turn};
+use crate::arm::Arm;
+use crate::stage::{self, measurement};
 use crate::{Event, Lab, LabError, task};
 
 /// All arms are in one part: an arm that runs alone fits in memory.
@@ -55,62 +54,25 @@ pub(super) fn make(
     loops: &mut ReferenceLoops,
 ) -> Result<(), LabError> {
     let (setting, number) = (journal.setting, journal.round);
-    let (comparison, load) = (setting.comparison, setting.comparison.load_of(number));
+    let load = setting.comparison.load_of(number);
     let has_failed =
         |place: &usize| tests.iter().any(|test| journal.has_failed(test, &setting.arms[*place]));
     // All arms have a turn, so that turns are the same in a later session.
     let mut order: Vec<usize> = setting.measured().collect();
     order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
     let mut kept = Kept::of(journal, tests);
-    for (turn, place) in (0..).zip(order) {
-        let arm = &setting.arms[place];
-        if has_failed(&place) || kept.is_done(tests, &arm.name) {
-            continue;
+    let failed = in_turn(lab, setting.arms, &order, |lab, turn, place| {
+        let whose = Turn { setting, round: number, load, place, number: turn, tests };
+        if has_failed(&place) || kept.is_done(tests, &whose.arm().name) {
+            return Ok(());
         }
         kept.save(directory)?;
-        let whose = Turn { setting, round: number, load, place, number: turn, tests };
-        let mut attempt = 1;
-        let run = loop {
-            let run = match whose.run(lab, directory, loops) {
-                Ok(run) => run,
-                Err(error) => break Err(error),
-            };
-            let Some(why) = run.refusal().filter(|_| comparison.guards) else { break Ok(run) };
-            let test = arm.name.clone();
-            (lab.watch)(Event::Refused { test, why, attempt });
-            if attempt > REPEATS || !run.is_for_another_time() {
-                break Ok(run);
-            }
-            attempt += 1;
-            run.refuse(&whose, &mut kept);
-        };
-        let run = match run {
-            Ok(run) => run,
-            Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
-            Err(error) => {
-                let contender = arm.name.clone();
-                (lab.watch)(Event::Failed { contender: contender.clone(), error: error.reason() });
-                kept.failed.push((contender, error));
-                continue;
-            }
-        };
-        for (done, against) in run.done.into_iter().zip(run.against) {
-            let blank = pass(setting, number, load, &done);
-            // A discarded measurement has a record of its own: those of the others count.
-            let pass = match said(&against).filter(|_| comparison.guards) {
-                Some(why) => kept.refuse(blank, &arm.name, &why),
-                None => kept.pass_like(blank),
-            };
-            pass.seconds += done.measured.seconds;
-            pass.reference_loop.extend(run.reference_loop);
-            pass.slices.push(slice(&done, turn, &arm.name));
-            let measured = kept_of(done.measured, turn, setting.folders.note(place, load));
-            pass.arms.insert(arm.name.clone(), measured);
-        }
-    }
+        let made = whose.attempts(lab, directory, loops, &mut kept);
+        kept.add(&whose, made)
+    })?;
     if kept.all().all(|pass| pass.slices.is_empty()) {
         // No arm could run.
-        return kept.failed.into_iter().next().map_or(Ok(()), |(_, error)| Err(error));
+        return failed.into_iter().next().map_or(Ok(()), Err);
     }
     if let Some(earlier) = setting.earlier {
         kept.passes.iter_mut().for_each(|pass| earlier.join(pass));
@@ -126,7 +88,7 @@ struct Kept {
     /// without.
     refused: Vec<RoundRecord>,
     /// The arms that failed in this session, and why.
-    failed: Vec<(String, LabError)>,
+    failed: Vec<(String, String)>,
 }
 
 impl Kept {
@@ -165,11 +127,32 @@ impl Kept {
         self.refused.last_mut().expect("it was pushed right now")
     }
 
+    /// Adds an arm's run, or why it failed.
+    fn add(&mut self, whose: &Turn<'_>, made: Result<Run, LabError>) -> Result<(), LabError> {
+        let Turn { setting, load, place, number, .. } = *whose;
+        let name = &whose.arm().name;
+        let run = made.inspect_err(|error| self.failed.push((name.clone(), error.reason())))?;
+        for (done, against) in run.done.into_iter().zip(run.against) {
+            let blank = pass(setting, whose.round, load, &done);
+            // A discarded measurement has a record of its own: those of the others count.
+            let pass = match said(&against).filter(|_| setting.comparison.guards) {
+                Some(why) => self.refuse(blank, name, &why),
+                None => self.pass_like(blank),
+            };
+            pass.seconds += done.measured.seconds;
+            pass.reference_loop.extend(run.reference_loop);
+            pass.slices.push(slice(&done, number, name));
+            let measured = kept_of(done.measured, number, setting.folders.note(place, load));
+            pass.arms.insert(name.clone(), measured);
+        }
+        Ok(())
+    }
+
     fn save(&mut self, directory: &mut RunDirectory) -> Result<(), LabError> {
         for pass in &mut self.passes {
             pass.attempt = attempts(&self.refused, &pass.test) + 1;
             for (name, why) in &self.failed {
-                pass.arms.entry(name.clone()).or_default().fail(why.reason());
+                pass.arms.entry(name.clone()).or_default().fail(why.clone());
             }
         }
         // Without any stored record, discarded attempts are repeated.
@@ -248,6 +231,29 @@ impl Turn<'_> {
         &self.setting.arms[self.place]
     }
 
+    /// Its run; again if a guard discards it because of the machine.
+    fn attempts(
+        &self,
+        lab: &mut Lab<'_>,
+        directory: &RunDirectory,
+        loops: &mut ReferenceLoops,
+        kept: &mut Kept,
+    ) -> Result<Run, LabError> {
+        let mut attempt = 1;
+        loop {
+            let run = self.run(lab, directory, loops)?;
+            let Some(why) = run.refusal().filter(|_| self.setting.comparison.guards) else {
+                return Ok(run);
+            };
+            (lab.watch)(Event::Refused { test: self.arm().name.clone(), why, attempt });
+            if attempt > REPEATS || !run.is_for_another_time() {
+                return Ok(run);
+            }
+            attempt += 1;
+            run.refuse(self, kept);
+        }
+    }
+
     /// Starts the server on a copy of its data, runs the workload, and removes the copy.
     fn run(
         &self,
@@ -263,23 +269,21 @@ impl Turn<'_> {
         rqps_dbms::settle_data(&data)?;
         rqps_dbms::read_code_again(setting.builds(&[self.place]))?;
         let before = loops.settle(REST);
-        let log = directory.log(&arm.name);
-        let at = Place { data, log, ..Place::default() };
-        let mut server = setting.ready[arm.index].start(lab.home, &at, lab.cancel)?;
-        let _limit = limit(arm.injection, &*server, &arm.name)?;
-        let held = setting.plan.memory.zip(server.process());
-        let group = held.map(|(memory, root)| confine(root, memory, &arm.name));
-        let group = group.transpose()?;
-        let result = self.steps(lab, &*server, group.as_ref());
-        let done = match result {
-            Ok(done) => done,
-            Err(LabError::Interrupted) => return Err(LabError::Interrupted),
-            Err(error) => {
-                let reason = with_last_words(&error, &mut *server, group.as_ref());
-                return Err(LabError::Step { step: arm.name.clone(), reason });
-            }
-        };
-        server.discard()?;
+        let at = Place { data, log: directory.log(&arm.name), ..Place::default() };
+        let dbms = &*setting.ready[arm.index];
+        let mut alone = Alone::start(lab, setting.plan, arm, dbms, &at)?;
+        let workload = setting.comparison.of.only(self.tests);
+        let mut done = Vec::new();
+        // Tables are filled already.
+        alone.run(
+            &workload,
+            |task| !task.fills,
+            |next| {
+                done.push(self.step(lab, next)?);
+                Ok(())
+            },
+        )?;
+        alone.server.discard()?;
         let after = loops.settle(WAKE);
         let against = |done: &Done| against(done, (before, after), loops);
         let against = done.iter().map(against).collect();
@@ -287,62 +291,34 @@ impl Turn<'_> {
         Ok(Run { done, against, reference_loop })
     }
 
-    /// Runs the tasks of the workload, without the one that fills the tables, which are loaded.
-    fn steps(
-        &self,
-        lab: &mut Lab<'_>,
-        server: &dyn Server,
-        group: Option<&Group>,
-    ) -> Result<Vec<Done>, LabError> {
-        let (target, arm) = (server.target().clone(), self.arm());
-        let (dialect, seed) = (arm.dialect, self.setting.plan.seed);
-        let workload = self.setting.comparison.of.only(self.tests);
-        let site = Site {
-            target: &target,
-            dbms: arm.dbms,
-            dialect,
-            seed,
-            is_own: server.data().is_some(),
-            method: Method::Runs,
+    /// Runs a task, and tells of its progress as a part of the round.
+    fn step(&self, lab: &mut Lab<'_>, mut next: Next<'_>) -> Result<Done, LabError> {
+        let (task, (number, count)) = (next.task.clone(), next.place);
+        let (round, arms) = (self.round, self.setting.arms.len() as f64);
+        let outer = &mut lab.watch;
+        let mut watch = |event: Event| {
+            if let Event::Progress { contender, pace, done, .. } = event {
+                let done = (number as f64 + done.clamp(0.0, 1.0)) / count as f64;
+                let done = (f64::from(self.number) + done) / arms;
+                let paces = vec![(contender.clone(), pace)];
+                let (test, contender) = (task.name.clone(), Some(contender));
+                outer(Event::Measuring { round, test, contender, done, paces });
+            }
         };
-        let driver = rqps_workload::driver(&workload, site)?;
-        let mut tasks = rqps_workload::tasks(&workload)?;
-        let (contender, steps) = (arm.name.as_str(), tasks.len());
-        tasks.retain(|task| !task.fills);
-        let (count, mut all) = (tasks.len() as f64, Vec::new());
-        for (number, task) in tasks.into_iter().enumerate() {
-            let mut measured = measurement(&task);
-            let started = jiff::Timestamp::now().to_string();
-            let test = task.name.clone();
-            let outer = &mut lab.watch;
-            let mut watch = |event: Event| {
-                if let Event::Progress { contender, pace, done, .. } = event {
-                    let done = number as f64 + done.clamp(0.0, 1.0);
-                    let done = f64::from(self.number) + done / count;
-                    let done = done / self.setting.arms.len() as f64;
-                    let (round, test) = (self.round, test.clone());
-                    let paces = vec![(contender.clone(), pace)];
-                    let contender = Some(contender);
-                    outer(Event::Measuring { round, test, contender, done, paces });
-                }
-            };
-            let mut inner = Lab {
-                home: lab.home,
-                watch: &mut watch,
-                cancel: lab.cancel,
-                keep_data: false,
-                judge: lab.judge,
-            };
-            let mut stage =
-                Stage { lab: &mut inner, server, group, contender, task: &task, tasks: steps };
-            let clocks = Clocks::now();
-            // Attempts are counted in single runs only; here an arm's run is complete or it is not.
-            task::run(&*driver, 1, &mut stage, &mut measured)?;
-            measured.status = Status::Done;
-            let jump = clocks.jump();
-            all.push(Done { task, started, measured, jump });
-        }
-        Ok(all)
+        let mut inner = Lab {
+            home: lab.home,
+            watch: &mut watch,
+            cancel: lab.cancel,
+            keep_data: false,
+            judge: lab.judge,
+        };
+        let mut measured = measurement(&task);
+        let started = jiff::Timestamp::now().to_string();
+        let clocks = Clocks::now();
+        // Attempts are counted in single runs only; here an arm's run is complete or it is not.
+        next.run(&mut inner, 1, &mut measured)?;
+        let jump = clocks.jump();
+        Ok(Done { task, started, measured, jump })
     }
 }
 

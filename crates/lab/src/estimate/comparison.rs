@@ -8,7 +8,8 @@ use rqps_plan::{Comparison, Method, Plan};
 use rqps_workload::Task;
 
 use super::{Estimate, Kind, Machine, Piece, Time, restart, sizes, start};
-use crate::compare::{Arm, PROFILE_ROUNDS, Parts};
+use crate::arm::{Arm, arms};
+use crate::compare::{PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
 use crate::{LabError, compare};
 
@@ -36,7 +37,7 @@ impl Machine {
         plan: &Plan,
         comparison: &Comparison,
     ) -> Result<Estimate, LabError> {
-        let arms = compare::arms(plan, comparison, &Treatment::default());
+        let arms = arms(plan, &Treatment::default());
         let field = Field { plan, comparison, arms };
         let tasks = rqps_workload::tasks(&comparison.of)?;
         if comparison.only_instructions().is_some() {

@@ -13,7 +13,7 @@ pub(crate) mod tests;
 mod verdicts;
 pub(crate) mod why;
 
-use rqps_plan::{Counts, Design};
+use rqps_plan::Counts;
 
 use crate::Report;
 use crate::document::{Block, Document, Inline, Style, Table, at_most};
@@ -56,10 +56,7 @@ pub(crate) fn page_head(report: &Report<'_>) -> (String, Vec<Block>) {
 /// What was run, and what a reader must know before the numbers.
 fn head(report: &Report<'_>, prose: &Prose, extent: Extent) -> Vec<Block> {
     let plan = &report.run.plan;
-    let remark = match &plan.design {
-        Design::Single(workload) => workload.remark(),
-        Design::Comparison(_) => String::new(),
-    };
+    let remark = plan.single().map_or(String::new(), |workload| workload.remark());
     let sentence = format!("{} {remark}Seed {}.", prose.sentence, plan.seed);
     let mut blocks = vec![Block::text(sentence)];
     blocks.extend(Block::list(Style::Bullets, named_rates(report)));

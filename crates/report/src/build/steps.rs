@@ -11,8 +11,7 @@ use crate::document::{Bars, Block, Figure, Inline, List, ListItem, Style, Table,
 use crate::model::{
     ABSOLUTE_NOTE, ENGINE_NOTE, HISTOGRAM_NOTE, LAG_NOTE, METRICS_NOTE, Measured, Model,
     RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, StepModel, absolute, all_sizes, costs, cpu_split,
-    has_engine, histograms, lag, metrics, relative, remarks_on_steadiness, shares, short_seconds,
-    sla, variations,
+    has_engine, histograms, lag, metrics, relative, shares, short_seconds, sla, variations,
 };
 
 /// The rows of each table in a comment: three tables stay below sixty lines.
@@ -156,7 +155,7 @@ fn chart(step: &StepModel) -> Vec<Block> {
         return Vec::new();
     }
     let levels = step.done().filter_map(|(_, measured)| {
-        let remarks = remarks_on_steadiness(measured.steadiness()?).join("; ");
+        let remarks = measured.steadiness()?.remarks().join("; ");
         let name = measured.contender.to_string();
         let text = vec![Inline::Strong(name.clone()), format!(": {remarks}").into()];
         let item = ListItem { text, of: Some(name), ..ListItem::default() };

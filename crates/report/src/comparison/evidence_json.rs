@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use rqps_analysis::course::short;
 use rqps_analysis::diagnosis::{self, Change, Evidence, budget, budget_text};
 use rqps_observe::Metric;
 use serde::Serialize;
 
 use super::json::{Ratio, finite, ratio};
 use super::{Judged, Verdicts};
-use crate::model::number::short;
 
 /// Microseconds of an operation.
 #[derive(Serialize)]

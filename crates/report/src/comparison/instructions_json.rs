@@ -8,7 +8,7 @@ use super::{Judged, Verdicts};
 
 /// A test for programs. Counts are per operation, in user space.
 #[derive(Serialize)]
-pub(super) struct CountJson {
+pub(super) struct CountJson<'a> {
     test: String,
     /// `more`, `fewer`, `same`, `unknown`: by the threshold of --instructions-only, else by 0.3 %.
     verdict: &'static str,
@@ -17,7 +17,7 @@ pub(super) struct CountJson {
     /// As a share of the baseline's; null if one of them is not known.
     change: Option<f64>,
     /// The largest difference first.
-    functions: Vec<FunctionJson>,
+    functions: Vec<FunctionChange<'a>>,
 }
 
 #[derive(Serialize)]
@@ -33,21 +33,12 @@ struct SideJson {
     why: Option<String>,
 }
 
-#[derive(Serialize)]
-struct FunctionJson {
-    name: String,
-    library: String,
-    file: Option<String>,
-    baseline: f64,
-    contender: f64,
-}
-
 /// Functions with less than this in both arms, as a share, are left out.
 const TOLD: f64 = 0.000_1;
 
-pub(super) fn json(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Vec<CountJson> {
+pub(super) fn json<'a>(verdicts: &Verdicts<'_>, judged: &'a Judged<'_>) -> Vec<CountJson<'a>> {
     let threshold = verdicts.plan.only_instructions().unwrap_or(SAME);
-    let of = |counted: &CountedTest<'_>| {
+    let of = |counted: &'a CountedTest<'_>| {
         let [baseline, contender] = counted.sides.each_ref().map(side_json);
         let least = counted.both().map_or(0.0, |[base, _]| TOLD * base);
         let is_told =
@@ -63,7 +54,7 @@ pub(super) fn json(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Vec<CountJso
             baseline,
             contender,
             change: counted.change(),
-            functions: counted.functions.iter().filter(is_told).map(function_json).collect(),
+            functions: counted.functions.iter().filter(is_told).copied().collect(),
         }
     };
     judged.counts.iter().map(of).collect()
@@ -76,15 +67,5 @@ fn side_json(side: &CountedSide<'_>) -> SideJson {
         spread: side.spread,
         unnamed: side.unnamed,
         why: side.instructions.err().map(str::to_string),
-    }
-}
-
-fn function_json(one: &FunctionChange<'_>) -> FunctionJson {
-    FunctionJson {
-        name: one.name.to_string(),
-        library: one.library.to_string(),
-        file: one.file.map(str::to_string),
-        baseline: one.baseline,
-        contender: one.contender,
     }
 }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rqps_analysis::merged::{not_comparable, same_machine};
 use rqps_stats::agreement::one_mean;
 use rqps_store::Part;
 
 use super::{Judged, Verdicts};
-use crate::model::{not_comparable, same_machine};
 
 /// The level at which runs differ from each other.
 const ALPHA: f64 = 0.05;

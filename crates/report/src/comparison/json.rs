@@ -21,7 +21,7 @@ use super::{Judged, Verdicts, label};
 use crate::document::plain;
 
 #[derive(Serialize)]
-pub(crate) struct Comparison {
+pub(crate) struct Comparison<'a> {
     /// Of tests without a method of their own.
     method: &'static str,
     /// How verdicts are adjusted for the number of tests.
@@ -36,7 +36,7 @@ pub(crate) struct Comparison {
     reading: Option<Reading>,
     /// The largest CPU of other processes during a measurement that counts, in percent of all CPUs.
     most_other_cpu: Option<f64>,
-    contenders: Vec<Contender>,
+    contenders: Vec<Contender<'a>>,
     remarks: Vec<String>,
     /// Measurements that a guard discarded.
     discarded: Vec<Discarded>,
@@ -86,7 +86,7 @@ struct Reading {
 }
 
 #[derive(Serialize)]
-struct Contender {
+struct Contender<'a> {
     name: String,
     /// It is the same build as the baseline, under another name: any difference is noise.
     is_baseline: bool,
@@ -106,7 +106,7 @@ struct Contender {
     /// One for each profiled test.
     profiles: Vec<Profile>,
     /// One for each test whose instructions were to be counted.
-    instructions: Vec<CountJson>,
+    instructions: Vec<CountJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -234,8 +234,8 @@ struct DatabaseBytes {
     contender: [u64; 2],
 }
 
-impl Comparison {
-    pub(crate) fn new(verdicts: &Verdicts<'_>) -> Self {
+impl<'a> Comparison<'a> {
+    pub(crate) fn new(verdicts: &'a Verdicts<'_>) -> Self {
         Comparison {
             method: verdicts.plan.method.name(),
             correction: match verdicts.plan.confirm {
@@ -271,7 +271,7 @@ fn discarded(verdicts: &Verdicts<'_>) -> Vec<Discarded> {
     discarded.collect()
 }
 
-fn contender(verdicts: &Verdicts<'_>, judged: &Judged) -> Contender {
+fn contender<'a>(verdicts: &Verdicts<'_>, judged: &'a Judged<'_>) -> Contender<'a> {
     let tests = verdicts.tests.iter().enumerate();
     Contender {
         name: judged.contender.clone(),

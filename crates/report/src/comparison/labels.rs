@@ -1,51 +1,32 @@
 //! The names of labels, and how many tests have each.
 
+use rqps_analysis::builds;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts};
 use crate::document::Chip;
-use crate::model::mark_of_builds;
 
-/// How a label is named.
-struct Name {
-    /// For programs.
-    key: &'static str,
-    /// In the style sheet.
-    class: &'static str,
-    /// Where there is little room.
-    short: &'static str,
-    word: &'static str,
-    /// For more than one test.
-    words: &'static str,
-}
-
-const fn name(
-    key: &'static str,
-    class: &'static str,
-    short: &'static str,
-    word: &'static str,
-    words: &'static str,
-) -> Name {
-    Name { key, class, short, word, words }
-}
+/// How a label is named: for programs, in the style sheet, where there is little room, in a
+/// sentence, and there for more than one test.
+type Names = [&'static str; 5];
 
 /// In the order of their importance.
-const NAMES: [Name; 8] = [
-    name("regression", "slower", "slower", "regression", "regressions"),
-    name("small_regression", "slower", "(slower)", "small regression", "small regressions"),
-    name(
+const NAMES: [Names; 8] = [
+    ["regression", "slower", "slower", "regression", "regressions"],
+    ["small_regression", "slower", "(slower)", "small regression", "small regressions"],
+    [
         "efficiency_regression",
         "slower",
         "costlier",
         "efficiency regression",
         "efficiency regressions",
-    ),
-    name("improvement", "faster", "faster", "improvement", "improvements"),
-    name("small_improvement", "faster", "(faster)", "small improvement", "small improvements"),
-    name("no_change", "same", "same", "no change", "no change"),
-    name("inconclusive", "unknown", "unclear", "inconclusive", "inconclusive"),
-    name("invalid", "unknown", "invalid", "invalid", "invalid"),
+    ],
+    ["improvement", "faster", "faster", "improvement", "improvements"],
+    ["small_improvement", "faster", "(faster)", "small improvement", "small improvements"],
+    ["no_change", "same", "same", "no change", "no change"],
+    ["inconclusive", "unknown", "unclear", "inconclusive", "inconclusive"],
+    ["invalid", "unknown", "invalid", "invalid", "invalid"],
 ];
 
 /// Its place in the order of importance.
@@ -64,12 +45,14 @@ fn place(label: &Label) -> usize {
 
 /// The label as programs know it.
 pub(crate) fn label(label: &Label) -> &'static str {
-    NAMES[place(label)].key
+    let [key, ..] = NAMES[place(label)];
+    key
 }
 
 /// The label in the style sheet.
 pub(crate) fn class(label: &Label) -> &'static str {
-    NAMES[place(label)].class
+    let [_, class, ..] = NAMES[place(label)];
+    class
 }
 
 /// The label as a page shows it.
@@ -84,7 +67,8 @@ pub(crate) fn is_change(label: &Label) -> bool {
 
 /// The label in a cell of a table for a post.
 pub(crate) fn short(label: &Label) -> &'static str {
-    NAMES[place(label)].short
+    let [_, _, short, ..] = NAMES[place(label)];
+    short
 }
 
 /// The same for [`Verdicts::missed`].
@@ -119,14 +103,14 @@ impl Verdicts<'_> {
             let record = self.run.contenders.iter().find(|one| one.name == name)?;
             record.flags.as_ref()
         };
-        mark_of_builds(of(&self.base), of(&judged.contender))
+        builds::mark(of(&self.base), of(&judged.contender))
     }
 }
 
 /// The label for a number of tests.
 pub(crate) fn word(label: &Label, tests: usize) -> &'static str {
-    let name = &NAMES[place(label)];
-    if tests == 1 { name.word } else { name.words }
+    let [.., one, several] = NAMES[place(label)];
+    if tests == 1 { one } else { several }
 }
 
 /// The number of tests with each label, in the order of importance.

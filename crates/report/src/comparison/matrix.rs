@@ -12,67 +12,49 @@ use super::labels::class;
 use super::{Judged, Verdicts};
 use crate::model::{Discarded, Mark, Matrix, MatrixMeasure, MatrixRow, service_time, throughput};
 
-/// A cost per operation in one round.
-struct Cost {
-    name: &'static str,
-    /// Of the cost itself.
-    unit: &'static str,
-    legend: &'static str,
-    value: fn(&RoundRecord, &str) -> Option<f64>,
+/// A cost per operation in one round: its name, the unit of the cost itself, a legend, its value.
+type Cost = (&'static str, &'static str, &'static str, Value);
+
+#[derive(Clone, Copy)]
+enum Value {
+    Of(Quantity),
+    /// Divided by that.
+    Metric(Metric, f64),
+}
+
+impl Value {
+    fn of(self, pass: &RoundRecord, name: &str) -> Option<f64> {
+        match self {
+            Value::Of(quantity) => level(pass, name, quantity),
+            Value::Metric(metric, unit) => Some(per_statement(pass, name, metric)? / unit),
+        }
+    }
 }
 
 const KIB: f64 = 1024.0;
 const NANOS_OF_MS: f64 = 1e6;
 
+const CPU: &str = "CPU of the server; for a DBMS inside the client, of both";
+const RUN_QUEUE: &str = "time that the server's threads waited for a CPU";
+const VOLUNTARY: &str = "voluntary context switches of the server: it waited";
+const INVOLUNTARY: &str = "involuntary context switches of the server: it was preempted";
+const READ: &str = "KiB that the server read from storage";
+const WRITTEN: &str = "KiB that the server wrote to files";
+
 const COSTS: [Cost; 8] = [
-    Cost {
-        name: "cpu/o",
-        unit: "us",
-        legend: "CPU of the server; for a DBMS inside the client, of both",
-        value: |pass, name| level(pass, name, Quantity::Cpu),
-    },
-    Cost {
-        name: "client cpu/o",
-        unit: "us",
-        legend: "CPU of the client",
-        value: |pass, name| level(pass, name, Quantity::Client),
-    },
-    Cost {
-        name: "run queue/o",
-        unit: "us",
-        legend: "time that the server's threads waited for a CPU",
-        value: |pass, name| level(pass, name, Quantity::RunQueue),
-    },
-    Cost {
-        name: "vol. cs/o",
-        unit: "switches",
-        legend: "voluntary context switches of the server: it waited",
-        value: |pass, name| per_statement(pass, name, Metric::ServerVoluntarySwitches),
-    },
-    Cost {
-        name: "invol. cs/o",
-        unit: "switches",
-        legend: "involuntary context switches of the server: it was preempted",
-        value: |pass, name| per_statement(pass, name, Metric::ServerInvoluntarySwitches),
-    },
-    Cost {
-        name: "rKB/o",
-        unit: "KiB",
-        legend: "KiB that the server read from storage",
-        value: |pass, name| Some(per_statement(pass, name, Metric::ServerReadBytes)? / KIB),
-    },
-    Cost {
-        name: "wKB/o",
-        unit: "KiB",
-        legend: "KiB that the server wrote to files",
-        value: |pass, name| Some(per_statement(pass, name, Metric::ServerWriteBytes)? / KIB),
-    },
-    Cost {
-        name: "faults/o",
-        unit: "faults",
-        legend: "minor page faults of the server",
-        value: |pass, name| per_statement(pass, name, Metric::ServerMinorFaults),
-    },
+    ("cpu/o", "us", CPU, Value::Of(Quantity::Cpu)),
+    ("client cpu/o", "us", "CPU of the client", Value::Of(Quantity::Client)),
+    ("run queue/o", "us", RUN_QUEUE, Value::Of(Quantity::RunQueue)),
+    ("vol. cs/o", "switches", VOLUNTARY, Value::Metric(Metric::ServerVoluntarySwitches, 1.0)),
+    ("invol. cs/o", "switches", INVOLUNTARY, Value::Metric(Metric::ServerInvoluntarySwitches, 1.0)),
+    ("rKB/o", "KiB", READ, Value::Metric(Metric::ServerReadBytes, KIB)),
+    ("wKB/o", "KiB", WRITTEN, Value::Metric(Metric::ServerWriteBytes, KIB)),
+    (
+        "faults/o",
+        "faults",
+        "minor page faults of the server",
+        Value::Metric(Metric::ServerMinorFaults, 1.0),
+    ),
 ];
 
 impl Verdicts<'_> {
@@ -80,15 +62,15 @@ impl Verdicts<'_> {
         let names = self.names();
         let has_value = |cost: &&Cost| {
             let mut passes = self.run.rounds.iter();
-            passes.any(|pass| names.iter().any(|name| is_something((cost.value)(pass, name))))
+            passes.any(|pass| names.iter().any(|name| is_something(cost.3.of(pass, name))))
         };
         let costs: Vec<&Cost> = COSTS.iter().filter(has_value).collect();
         let counted = self.counted();
         let mut measures = vec![throughput(&counted)];
-        measures.extend(costs.iter().map(|cost| MatrixMeasure {
-            name: cost.name.to_string(),
-            unit: format!("{}/{}", cost.unit, counted.one),
-            legend: cost.legend.to_string(),
+        measures.extend(costs.iter().map(|(name, unit, legend, _)| MatrixMeasure {
+            name: name.to_string(),
+            unit: format!("{unit}/{}", counted.one),
+            legend: legend.to_string(),
             more_is_better: false,
         }));
         let is_known = |which: &usize| self.tests.iter().any(|test| test.times.has(*which));
@@ -118,7 +100,7 @@ impl Verdicts<'_> {
             names.iter().map(rounds).collect()
         };
         let mut values = vec![by_round(&|pass, name| level(pass, name, Quantity::Rate))];
-        values.extend(costs.iter().map(|cost| by_round(&cost.value)));
+        values.extend(costs.iter().map(|cost| by_round(&|pass, name| cost.3.of(pass, name))));
         values.extend(times.iter().map(|which| {
             by_round(&|pass, name| Some(test.times.within(pass, name, *which)? / NANOS_OF_MS))
         }));

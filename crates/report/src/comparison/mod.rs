@@ -1,7 +1,6 @@
 //! An analysed comparison in words, numbers and rows.
 
 mod answers_json;
-mod curves;
 mod evidence_json;
 mod flame;
 mod instructions_json;
@@ -14,7 +13,6 @@ mod printed;
 mod profile;
 mod profile_json;
 mod remarks;
-mod singly;
 mod together;
 mod verdict_row;
 
@@ -22,13 +20,13 @@ use std::ops::Deref;
 use std::sync::OnceLock;
 
 use rqps_analysis::comparison::Results;
+use rqps_analysis::course::{Curves, curves};
 use rqps_store::{RoundRecord, Run};
 
 use crate::model::Counted;
 
 pub(crate) use rqps_analysis::comparison::{Judged, Profiled};
 
-pub(crate) use curves::Curves;
 pub(crate) use flame::flames;
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
@@ -69,7 +67,7 @@ impl<'a> Verdicts<'a> {
 
     /// The course of the rounds of each test.
     pub(crate) fn curves(&self) -> Vec<Curves<'_>> {
-        curves::curves(&self.tests, self.plan, &self.names())
+        curves(&self.tests, self.plan, &self.names())
     }
 
     /// Why a test is measured as it is.

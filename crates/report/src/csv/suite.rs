@@ -5,7 +5,7 @@ use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use super::Rows;
 use crate::Report;
 use crate::document::Row;
-use crate::model::{MEASURES, Suite, share, varies};
+use crate::model::{MEASURES, Suite, share};
 
 /// The additional files of a run of the microbenchmarks, by name. `relative.csv` and `relative.txt`
 /// are the published tables (the latter with tabs and numbers first, as in the posts), `tests.csv`
@@ -70,7 +70,7 @@ fn tests(suite: &Suite) -> String {
                     number(base),
                 ];
                 row.extend(MEASURES.iter().map(|measure| number((measure.value)(measured))));
-                let varies = varies(measured);
+                let varies = measured.variation();
                 row.extend([
                     number(varies.map(|v| v.min)),
                     number(varies.map(|v| v.median)),

@@ -11,6 +11,7 @@ use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
+use rqps_analysis::course::seconds;
 use rqps_observe::Metric;
 use rqps_stats::{COSTS, METRICS};
 use rqps_store::{Operation, Run};
@@ -18,7 +19,7 @@ use rqps_store::{Operation, Run};
 use super::File;
 use crate::Report;
 use crate::comparison::{VerdictRow, Verdicts};
-use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel, seconds};
+use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel};
 
 struct Column {
     name: String,

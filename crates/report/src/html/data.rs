@@ -9,13 +9,15 @@ use base64::engine::general_purpose::STANDARD;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use maud::{Markup, html};
+use rqps_analysis::course::{charts, machine, percentiles};
+use rqps_analysis::history::History;
 use serde::Serialize;
 
 use super::counters;
 use crate::comparison::Verdicts;
 use crate::csv::{csv, has_metrics, metrics_csv, suite_files, verdicts_csv};
 use crate::json::summary_json;
-use crate::model::{History, Matrix, Model, charts, engine, machine, percentiles};
+use crate::model::{Matrix, Model, engine};
 use crate::render::Terminal;
 use crate::render::html::table;
 use crate::{Report, post};

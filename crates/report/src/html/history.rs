@@ -1,8 +1,7 @@
 //! Every test over the releases of a DBMS: the script draws it from the numbers of all rounds.
 
 use maud::{Markup, html};
-
-use crate::model::History;
+use rqps_analysis::history::History;
 
 const NOTE: &str = "Values are relative to the baseline if it is one of these releases, else to the oldest \
      release. All tests of a DBMS have one logarithmic scale. The ribbon is the 95 % interval of each release, \

@@ -8,12 +8,13 @@ mod profiles;
 mod relative;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
+use rqps_analysis::history::{History, histories};
 
 use crate::Report;
 use crate::build::{self, environment, instructions, legend, steps, suite, tests, why};
 use crate::comparison::Verdicts;
 use crate::document::Block;
-use crate::model::{History, Matrix, Model, UNREPORTED, histories};
+use crate::model::{Matrix, Model, UNREPORTED};
 use crate::render::html::blocks;
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");

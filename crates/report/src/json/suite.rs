@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use serde::Serialize;
 
-use crate::model::{Growth, MEASURES, Measured, Suite, varies};
+use crate::model::{Growth, MEASURES, Measured, Suite};
 
 /// Of one step of one contender.
 #[derive(Serialize)]
@@ -58,7 +58,7 @@ pub(super) fn of_test(measured: &Measured) -> OfTest {
     OfTest {
         measures: MEASURES.iter().map(|m| (m.key, (m.value)(measured))).collect(),
         normalised: columns.map(|column| (column.name, (column.value)(&window))).collect(),
-        seconds: varies(measured).map(|found| Seconds {
+        seconds: measured.variation().map(|found| Seconds {
             min: found.min,
             median: found.median,
             max: found.max,

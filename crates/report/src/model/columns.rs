@@ -1,8 +1,8 @@
-//! Tables of a step with a column for each formula over its totals.
+//! Tables with a column for each formula over the totals of a step, or for each step.
 
 use rqps_stats::{Column, Window};
 
-use super::{Model, StepModel};
+use super::{Measured, Model, StepModel};
 use crate::document::{Cell, Heading, Row, Table};
 
 /// One row for each contender that finished the step.
@@ -32,4 +32,21 @@ pub(crate) fn by_known_column<'c>(
     let windows: Vec<Window> = step.done().map(|(_, measured)| measured.window()).collect();
     let has_value = |column: &&Column| windows.iter().any(|one| (column.value)(one).is_some());
     by_column(model, step, columns.into_iter().filter(has_value))
+}
+
+/// A heading for every step.
+pub(crate) fn step_headings(model: &Model) -> Vec<Heading> {
+    model.steps.iter().map(|step| Heading::new(step.name, step.title)).collect()
+}
+
+/// A table with a row for every contender and a column for every step.
+pub(crate) fn by_step(model: &Model, cell: impl Fn(&Measured) -> Cell) -> Table {
+    let rows = model.contenders.iter().enumerate().map(|(index, name)| {
+        let cells = model.steps.iter().map(|step| match &step.measured[index] {
+            Some(measured) => cell(measured),
+            None => Cell::missing("-"),
+        });
+        Row::new(*name, cells.collect())
+    });
+    Table::new(step_headings(model), rows.collect()).named("contender")
 }

@@ -2,14 +2,13 @@
 
 use hdrhistogram::Histogram as Recorded;
 use rqps_analysis::comparison::percentile;
+use rqps_analysis::course::{Clock, bucket_counts, recorded};
 use rqps_stats::bands::{self, Band};
-use rqps_stats::histogram::{
-    BOUNDS, BUCKETS, NAMES, PERCENTILES, bucket, percentages, print, shade,
-};
+use rqps_stats::histogram::{BOUNDS, NAMES, PERCENTILES, percentages, print, shade};
 use rqps_store::Operation;
 
 use super::number::duration;
-use super::{Model, StepModel, Totals};
+use super::{Model, StepModel};
 use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const HISTOGRAM_NOTE: &str = "Percentage of the responses that took at most the time in \
@@ -24,40 +23,6 @@ pub(crate) struct Histogram {
     pub(crate) operation: Operation,
     pub(crate) clock: Clock,
     pub(crate) table: Table,
-}
-
-/// Where the time of a response starts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clock {
-    /// When it was sent.
-    Service,
-    /// When it was due, in a step that writes at a rate.
-    Response,
-}
-
-impl Clock {
-    pub(crate) const ALL: [Clock; 2] = [Clock::Service, Clock::Response];
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Clock::Service => "service",
-            Clock::Response => "response",
-        }
-    }
-
-    /// `Insert response time, from when it was due`
-    pub(crate) fn title(self, operation: Operation) -> String {
-        let operation = match operation {
-            Operation::Insert => "Insert",
-            Operation::Delete => "Delete",
-            Operation::Query => "Query",
-            Operation::Transaction => "Transaction",
-        };
-        match self {
-            Clock::Service => format!("{operation} service time, from when it was sent"),
-            Clock::Response => format!("{operation} response time, from when it was due"),
-        }
-    }
 }
 
 /// The tables of a step that have any response in them.
@@ -87,13 +52,6 @@ fn table(model: &Model, step: &StepModel, operation: Operation, clock: Clock) ->
         .zip(bands::longest_response(&longest))
         .map(|((index, recorded), band)| Row::new(model.contenders[*index], cells(recorded, band)));
     Table::new(headings(), rows.collect()).named("contender")
-}
-
-pub(super) fn recorded(totals: &Totals, clock: Clock) -> Option<Recorded<u64>> {
-    match clock {
-        Clock::Service => Some(totals.service.unpacked()),
-        Clock::Response => totals.response.as_ref().map(|times| times.unpacked()),
-    }
 }
 
 fn headings() -> Vec<Heading> {
@@ -129,34 +87,7 @@ fn cells(recorded: &Recorded<u64>, band: Band) -> Vec<Cell> {
     buckets.into_iter().chain([max]).chain(percentiles).collect()
 }
 
-/// Responses by the posts' buckets. A recorded value stands for a small range: its lowest value
-/// counts, so a response of exactly a bound is counted below it.
-pub(crate) fn bucket_counts(recorded: &Recorded<u64>) -> [u64; BUCKETS] {
-    let mut counts = [0; BUCKETS];
-    for value in recorded.iter_recorded() {
-        let lowest = recorded.lowest_equivalent(value.value_iterated_to());
-        counts[bucket(lowest)] += value.count_since_last_iteration();
-    }
-    counts
-}
-
 /// Rounded like the three decimals of the column.
 fn milliseconds(nanoseconds: u64) -> u64 {
     (nanoseconds + 500_000) / 1_000_000
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_response_of_exactly_a_bound_counts_below_it() {
-        for (index, bound) in BOUNDS.into_iter().enumerate() {
-            let mut recorded = Recorded::<u64>::new(3).unwrap();
-            recorded.record(bound).unwrap();
-            assert_eq!(bucket_counts(&recorded)[index], 1, "{bound} ns");
-            recorded.record(bound + bound / 100).unwrap();
-            assert_eq!(bucket_counts(&recorded)[index + 1], 1, "1% above {bound} ns");
-        }
-    }
 }

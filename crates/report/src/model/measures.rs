@@ -3,7 +3,6 @@
 use rqps_plan::Counts;
 use rqps_stats::client_share::{client_busy, client_share};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
-use rqps_stats::variation::{Variation, variation};
 use rqps_store::Operation;
 
 use super::columns::by_column;
@@ -88,7 +87,7 @@ pub(crate) static MEASURES: [Measure; 10] = [
         key: "hit_share",
         legend: "percentage of the statements that found a row to change, in tests of single \
                  statements",
-        value: hit_share,
+        value: |m| m.hit_share(),
         print: percent,
     },
     Measure {
@@ -106,7 +105,7 @@ pub(crate) static MEASURES: [Measure; 10] = [
         key: "coefficient_of_variation",
         legend: "variation of the rate from second to second: standard deviation as a percentage of \
                  the mean; needs three seconds, not known for scans",
-        value: |m| Some(varies(m)?.coefficient),
+        value: |m| Some(m.variation()?.coefficient),
         print: percent,
     },
     SHARE,
@@ -129,27 +128,6 @@ fn percent(share: f64) -> String {
     significant(share * 100.0)
 }
 
-/// The share of statements that found a row, in tests of single statements that change rows.
-pub(crate) fn hit_share(measured: &Measured) -> Option<f64> {
-    let done = measured.of(Operation::Transaction)?;
-    let is_single = done.reads == 0 && done.statements() == done.operations;
-    (is_single && done.writes > 0).then(|| done.writes as f64 / done.statements() as f64)
-}
-
-/// The variation of the throughput of whole seconds over all clients. None for scans, since one
-/// can take longer than a second.
-pub(crate) fn varies(measured: &Measured) -> Option<Variation> {
-    let done = measured.of(Operation::Transaction)?;
-    if measured.round.counts == Counts::RowsScanned || done.operations == 0 {
-        return None;
-    }
-    let worth = done.statements() as f64 / done.operations as f64;
-    let seconds = done.seconds.iter().map(|second| second.operations as f64 * worth);
-    let idle = std::iter::repeat(0.0);
-    let rates: Vec<f64> = seconds.chain(idle).take(measured.record.seconds as usize).collect();
-    variation(&rates)
-}
-
 /// The variation over time: one row for each contender that finished the step.
 pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
     let headings = [
@@ -159,7 +137,7 @@ pub(crate) fn variations(model: &Model, step: &StepModel) -> Table {
         ("max", "the highest rate of a second"),
     ];
     let rows = step.done().filter_map(|(index, measured)| {
-        let found = varies(measured)?;
+        let found = measured.variation()?;
         let rates = [found.min, found.median, found.max].map(|rate| Cell::plain(whole(rate)));
         let cells = [Cell::plain(percent(found.coefficient))].into_iter().chain(rates);
         Some(Row::new(model.contenders[index], cells.collect()))

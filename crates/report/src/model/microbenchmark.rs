@@ -1,13 +1,14 @@
 //! The tests of the microbenchmarks as the published tables have them: rows in four groups, a
 //! column for each contender.
 
-use std::cmp::Ordering;
+use std::ops::Deref;
 
-use rqps_plan::{Counts, Design, Workload};
+use rqps_analysis::suite::{Test, TestGroups};
+use rqps_plan::Counts;
 use rqps_stats::bands::{self, Relative};
 use rqps_stats::client_share::{BOTTLENECK, client_busy};
 
-use super::measures::{Measure, RATE, SCAN_NOTE, TRANSACTIONS, hit_share};
+use super::measures::{Measure, RATE, SCAN_NOTE, TRANSACTIONS};
 use super::summary::unfinished;
 use super::{Measured, Model, StepModel};
 use crate::document::{Cell, Heading, Row, Table, Tone};
@@ -43,32 +44,23 @@ static OF_TRANSACTIONS: CountedRate = CountedRate {
     note: "",
 };
 
-/// A run of independent tests, arranged by test.
-pub(crate) struct Suite<'m, 'a> {
-    pub(crate) model: &'m Model<'a>,
-    pub(crate) plan: &'a Workload,
-    /// The groups of the published tables that have tests in this run.
-    pub(crate) groups: Vec<Group<'m, 'a>>,
-    /// Steps that the published tables leave out: the load and what warms caches, in their order.
-    pub(crate) unreported: Vec<Test<'m, 'a>>,
-    /// In ascending order.
-    pub(crate) clients: Vec<u32>,
-}
+/// Those tests with the tables and words that formats print.
+pub(crate) struct Suite<'m, 'a>(TestGroups<'m, 'a>);
 
-pub(crate) struct Group<'m, 'a> {
-    pub(crate) title: &'a str,
-    /// In the order of the posts.
-    pub(crate) tests: Vec<Test<'m, 'a>>,
-}
+impl<'m, 'a> Deref for Suite<'m, 'a> {
+    type Target = TestGroups<'m, 'a>;
 
-/// A test with every number of clients it ran with.
-pub(crate) struct Test<'m, 'a> {
-    pub(crate) name: &'a str,
-    pub(crate) steps: Vec<(u32, &'m StepModel<'a>)>,
+    fn deref(&self) -> &TestGroups<'m, 'a> {
+        &self.0
+    }
 }
 
 impl<'m, 'a> Suite<'m, 'a> {
     /// None for other runs.
+    pub(crate) fn new(model: &'m Model<'a>) -> Option<Self> {
+        TestGroups::new(model).map(Suite)
+    }
+
     /// What the rates of its tests count.
     pub(crate) fn rate(&self) -> &'static CountedRate {
         let is_of_transactions = |step: &StepModel| step.counts == Counts::Transactions;
@@ -76,64 +68,6 @@ impl<'m, 'a> Suite<'m, 'a> {
             true => &OF_TRANSACTIONS,
             false => &OF_STATEMENTS,
         }
-    }
-
-    pub(crate) fn new(model: &'m Model<'a>) -> Option<Self> {
-        let Design::Single(plan) = &model.run.plan.design else { return None };
-        if plan.is_chain() {
-            return None;
-        }
-        let mut clients = plan.clients().to_vec();
-        clients.sort_unstable();
-        let mut suite = Suite { model, plan, groups: Vec::new(), unreported: Vec::new(), clients };
-        for step in &model.steps {
-            suite.add(step);
-        }
-        suite.groups.sort_by_key(|group| rqps_plan::Group::place(group.title));
-        for group in &mut suite.groups {
-            group.tests.sort_by(|left, right| published_order(left.name, right.name));
-        }
-        for test in suite.groups.iter_mut().flat_map(|group| &mut group.tests) {
-            test.steps.sort_by_key(|(clients, _)| *clients);
-        }
-        Some(suite)
-    }
-
-    fn add(&mut self, step: &'m StepModel<'a>) {
-        let [only] = self.clients[..] else {
-            let (name, clients) = several(step.name);
-            return self.add_as(name, clients.unwrap_or(self.clients[0]), step);
-        };
-        self.add_as(step.name, only, step);
-    }
-
-    fn add_as(&mut self, name: &'a str, clients: u32, step: &'m StepModel<'a>) {
-        let tests = match step.group {
-            None => &mut self.unreported,
-            Some(title) => {
-                let known = self.groups.iter().position(|group| group.title == title);
-                let index = known.unwrap_or_else(|| {
-                    self.groups.push(Group { title, tests: Vec::new() });
-                    self.groups.len() - 1
-                });
-                &mut self.groups[index].tests
-            }
-        };
-        match tests.iter_mut().find(|test| test.name == name) {
-            Some(test) => test.steps.push((clients, step)),
-            None => tests.push(Test { name, steps: vec![(clients, step)] }),
-        }
-    }
-
-    /// The tests of the published tables, with their group.
-    pub(crate) fn tests(&self) -> impl Iterator<Item = (&'a str, &Test<'m, 'a>)> {
-        self.groups.iter().flat_map(|group| group.tests.iter().map(|test| (group.title, test)))
-    }
-
-    /// Those, then the others, which have no group.
-    pub(crate) fn all_tests(&self) -> impl Iterator<Item = (Option<&'a str>, &Test<'m, 'a>)> {
-        let reported = self.tests().map(|(group, test)| (Some(group), test));
-        reported.chain(self.unreported.iter().map(|test| (None, test)))
     }
 
     /// ` with 4 clients`; empty where the run has one number of clients.
@@ -154,11 +88,6 @@ impl<'m, 'a> Suite<'m, 'a> {
             .map(|index| format!("{} : {}", columns[index], self.model.contenders[index]));
         let baseline = format!("Relative to: {}", self.model.contenders[base]);
         [baseline].into_iter().chain(others).collect()
-    }
-
-    /// Whether tests ran with several numbers of clients.
-    pub(crate) fn is_scaleup(&self) -> bool {
-        self.clients.len() > 1
     }
 
     /// The names of contenders in tables with a column for each: `col-1` is the first after the
@@ -182,12 +111,6 @@ impl<'m, 'a> Suite<'m, 'a> {
             Heading::new(&columns[index], contender).of(contender)
         };
         indices.map(heading).collect()
-    }
-
-    /// The contenders that are relative to the baseline.
-    pub(crate) fn others(&self) -> impl Iterator<Item = usize> + Clone {
-        let base = self.model.base;
-        (0..self.model.contenders.len()).filter(move |index| Some(*index) != base)
     }
 
     /// As published: throughput as a share of the baseline's, a column for each other contender.
@@ -234,7 +157,7 @@ impl<'m, 'a> Suite<'m, 'a> {
         cells: impl Fn(&StepModel) -> Vec<Cell>,
     ) -> Table {
         let groups = self.groups.iter().flat_map(|group| {
-            group.tests.iter().filter_map(|test| test.row(group.title, clients, &cells))
+            group.tests.iter().filter_map(|test| row(test, group.title, clients, &cells))
         });
         Table::new(headings, groups.collect()).named("test")
     }
@@ -248,7 +171,7 @@ impl<'m, 'a> Suite<'m, 'a> {
     ) -> Table {
         let unreported = self.unreported.iter();
         let unreported: Vec<Row> =
-            unreported.filter_map(|test| test.row(UNREPORTED, clients, &cells)).collect();
+            unreported.filter_map(|test| row(test, UNREPORTED, clients, &cells)).collect();
         let mut table = self.grouped(headings, clients, cells);
         table.rows.extend(unreported);
         table
@@ -261,10 +184,11 @@ impl<'m, 'a> Suite<'m, 'a> {
             |measured| client_busy(&measured.window(), measured.record.clients),
             |busy| busy >= BOTTLENECK,
         );
-        let misses =
-            self.noted("share of the statements that found a row to change", hit_share, |share| {
-                share < ALL_HIT
-            });
+        let misses = self.noted(
+            "share of the statements that found a row to change",
+            |m| m.hit_share(),
+            |share| share < ALL_HIT,
+        );
         [bottleneck, misses].into_iter().flatten().collect()
     }
 
@@ -306,21 +230,14 @@ impl<'m, 'a> Suite<'m, 'a> {
     }
 }
 
-impl<'m, 'a> Test<'m, 'a> {
-    /// The step with this number of clients.
-    pub(crate) fn at(&self, clients: u32) -> Option<&'m StepModel<'a>> {
-        self.steps.iter().find(|(of, _)| *of == clients).map(|(_, step)| *step)
-    }
-
-    /// Its row in a table of one number of clients.
-    fn row(
-        &self,
-        group: &str,
-        clients: u32,
-        cells: impl Fn(&StepModel) -> Vec<Cell>,
-    ) -> Option<Row> {
-        Some(test_row(self.name, group, cells(self.at(clients)?)))
-    }
+/// The row of a test in a table of one number of clients.
+fn row(
+    test: &Test,
+    group: &str,
+    clients: u32,
+    cells: impl Fn(&StepModel) -> Vec<Cell>,
+) -> Option<Row> {
+    Some(test_row(test.name, group, cells(test.at(clients)?)))
 }
 
 /// A row that leads to its test in the page.
@@ -350,49 +267,5 @@ fn tone(share: f64) -> Tone {
         Relative::Faster => Tone::Faster,
         Relative::Slower => Tone::Slower,
         Relative::Same => Tone::Plain,
-    }
-}
-
-/// `point-query@4` is the test point-query with four clients.
-fn several(step: &str) -> (&str, Option<u32>) {
-    match step.rsplit_once('@') {
-        Some((name, clients)) if clients.parse::<u32>().is_ok() => (name, clients.parse().ok()),
-        _ => (step, None),
-    }
-}
-
-/// The posts sort file names in a locale that compares letters and digits only, and a letter
-/// follows the range: read-only-order, read-only_range=10000, then 100.
-fn published_order(left: &str, right: &str) -> Ordering {
-    let key = |name: &str| {
-        let seen = name.chars().filter(char::is_ascii_alphanumeric);
-        seen.chain(['~']).collect::<String>()
-    };
-    key(left).cmp(&key(right))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tests_are_in_the_order_of_the_posts() {
-        let published = "hot-points point-query points-covered-pk points-covered-si \
-             points-notcovered-pk points-notcovered-si random-points_range=1000 \
-             random-points_range=100 random-points_range=10 read-only-count read-only-distinct \
-             read-only-order read-only_range=10000 read-only_range=100 read-only_range=10 \
-             read-only-simple read-only-sum update-index update-inlist update-nonindex";
-        let published: Vec<&str> = published.split_whitespace().collect();
-        let mut names = published.clone();
-        names.sort();
-        assert_ne!(names, published);
-        names.sort_by(|left, right| published_order(left, right));
-        assert_eq!(names, published);
-    }
-
-    #[test]
-    fn a_step_of_several_clients_names_them() {
-        assert_eq!(several("point-query@16"), ("point-query", Some(16)));
-        assert_eq!(several("load"), ("load", None));
     }
 }

@@ -13,11 +13,6 @@ pub(crate) fn significant(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// Four significant digits, for tables with many numbers; none if the value is not finite.
-pub(crate) fn short(value: f64) -> Option<f64> {
-    if value.is_finite() { format!("{value:.3e}").parse().ok() } else { None }
-}
-
 /// A rate per second by other names: `2760 tpm, 1200 NOPM`.
 pub(crate) fn by_names(names: &[(&str, f64)], per_second: f64) -> String {
     let named = |(name, factor): &(&str, f64)| format!("{:.0} {name}", per_second * factor);

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{Cache, Comparison, Counts, Design, Method};
+use rqps_analysis::names::list;
+use rqps_analysis::{builds, merged};
+use rqps_plan::{Cache, Comparison, Counts, Method};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
-use super::{Model, Suite, builds, merged, summary};
+use super::{Model, Suite, summary};
 
 pub(crate) struct Prose {
     /// `Insert Benchmark: postgres@17.6, postgres@18.0`
@@ -18,9 +20,6 @@ pub(crate) struct Prose {
     /// Failures, repeated attempts, and what makes numbers incomparable.
     pub(crate) warnings: Vec<String>,
 }
-
-/// More names than this are counted rather than listed.
-const LISTED: usize = 4;
 
 impl Prose {
     pub(crate) fn new(model: &Model) -> Self {
@@ -34,26 +33,13 @@ impl Prose {
 }
 
 fn benchmark(model: &Model) -> &'static str {
-    match &model.run.plan.design {
-        Design::Single(workload) => workload.title(),
-        Design::Comparison(_) => "Comparison",
-    }
-}
-
-pub(crate) fn list(names: &[&str]) -> String {
-    match names {
-        [] => "nothing was started".to_string(),
-        names if names.len() <= LISTED => names.join(", "),
-        names => {
-            format!("{} and {} more", names[..LISTED - 1].join(", "), names.len() - LISTED + 1)
-        }
-    }
+    model.run.plan.single().map_or("Comparison", |workload| workload.title())
 }
 
 fn sentence(model: &Model) -> String {
     let plan = &model.run.plan;
-    let steps = match (&plan.design, model.steps.len()) {
-        (Design::Comparison(_), _) => tests_and_rounds(model),
+    let steps = match (plan.comparison(), model.steps.len()) {
+        (Some(_), _) => tests_and_rounds(model),
         (_, 1) => "1 step".to_string(),
         (_, steps) => format!("{steps} steps"),
     };

@@ -1,9 +1,9 @@
 //! Throughput over the number of clients, as in the scale-up post, and the fitted law.
 
-use rqps_stats::normalised::switches_per_operation;
-use rqps_stats::scalability::{Law, Point, bounds, bucket};
+use rqps_analysis::suite::Growth;
+use rqps_stats::scalability::{bounds, bucket};
 
-use super::microbenchmark::{Suite, Test, test_row};
+use super::microbenchmark::{Suite, test_row};
 use super::number::significant;
 use crate::document::{Cell, Heading, Table};
 
@@ -14,89 +14,7 @@ pub(crate) const SCALEUP_NOTE: &str = "Throughput over that with the fewest clie
      one run for each number of clients. Without a number, there is no knee. With few numbers of \
      clients, the knee is a guess.";
 
-/// One test of one contender.
-pub(crate) struct Growth<'a> {
-    pub(crate) group: &'a str,
-    pub(crate) test: &'a str,
-    pub(crate) contender: usize,
-    /// Each number of clients with the rate; none if the step did not finish.
-    pub(crate) rates: Vec<(u32, Option<f64>)>,
-    /// Context switches per operation with the most clients over those with the fewest.
-    pub(crate) switches: Option<f64>,
-    /// None for fewer than three numbers of clients.
-    pub(crate) law: Option<Law>,
-}
-
-impl Growth<'_> {
-    /// The rate with this number of clients over that with the fewest.
-    pub(crate) fn relative(&self, clients: u32) -> Option<f64> {
-        let base = self.rates.first()?.1.filter(|rate| *rate > 0.0)?;
-        let found = self.rates.iter().find(|(of, _)| *of == clients)?;
-        Some(found.1? / base)
-    }
-
-    /// The ratio with the most clients.
-    pub(crate) fn most(&self) -> Option<f64> {
-        self.relative(self.rates.last()?.0)
-    }
-
-    /// The number of clients beyond which throughput falls: the fewest, if a second client is
-    /// already too many.
-    pub(crate) fn knee(&self) -> Option<f64> {
-        let (law, fewest) = (self.law?, f64::from(self.rates.first()?.0));
-        match law.contention >= 1.0 {
-            true => Some(fewest),
-            false => Some(law.knee()?.max(fewest)),
-        }
-    }
-}
-
 impl<'a> Suite<'_, 'a> {
-    /// The fewest and the most clients.
-    pub(crate) fn range(&self) -> (u32, u32) {
-        (self.clients.first().copied().unwrap_or(1), self.clients.last().copied().unwrap_or(1))
-    }
-
-    /// The most clients over the fewest: the ratio of perfect scaling.
-    pub(crate) fn ideal(&self) -> f64 {
-        let (fewest, most) = self.range();
-        f64::from(most) / f64::from(fewest)
-    }
-
-    /// By contender, then in the order of the tables.
-    pub(crate) fn growths(&self) -> Vec<Growth<'a>> {
-        let contenders = 0..self.model.contenders.len();
-        let of = |index| self.tests().map(move |(group, test)| self.growth(group, test, index));
-        contenders.flat_map(of).collect()
-    }
-
-    fn growth(&self, group: &'a str, test: &Test<'_, 'a>, contender: usize) -> Growth<'a> {
-        let done = |clients: u32| {
-            let measured = test.at(clients)?.measured[contender].as_ref();
-            measured.filter(|measured| measured.is_done())
-        };
-        let rates: Vec<(u32, Option<f64>)> = self
-            .clients
-            .iter()
-            .map(|&clients| (clients, done(clients).and_then(|measured| measured.throughput())))
-            .collect();
-        let point = |(clients, rate): &(u32, Option<f64>)| {
-            Some(Point { clients: f64::from(*clients), rate: (*rate)? })
-        };
-        let points: Vec<Point> = rates.iter().filter_map(point).collect();
-        let (fewest, most) = self.range();
-        let switches = |clients: u32| switches_per_operation(&done(clients)?.window());
-        let grown = switches(fewest).filter(|few| *few > 0.0).zip(switches(most));
-        Growth {
-            group,
-            test: test.name,
-            contender,
-            switches: grown.map(|(few, many)| many / few),
-            law: Law::fit(&points),
-            rates,
-        }
-    }
-
     /// Rows as published, a column for each number of clients but the fewest.
     pub(crate) fn scaleup(&self, contender: usize) -> Table {
         let (fewest, most) = self.range();

@@ -3,7 +3,7 @@
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
 
-use super::{Measured, Model, StepModel};
+use super::{Measured, Model, StepModel, by_step};
 use crate::document::{Cell, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
@@ -55,7 +55,7 @@ pub(crate) fn all_sizes(model: &Model) -> Vec<(&'static str, Table)> {
 
 /// MiB by contender and step; without rows if it was never read.
 fn sizes(model: &Model, size: Size) -> Table {
-    let mut table = model.by_step(|measured| match measured.record.cost.get(size.metric()) {
+    let mut table = by_step(model, |measured| match measured.record.cost.get(size.metric()) {
         Some(bytes) => Cell::plain(format!("{:.1}", bytes as f64 / MIB)),
         None => Cell::missing(NOT_AVAILABLE),
     });
@@ -75,7 +75,7 @@ fn amplification(model: &Model, needs: impl Fn(&Measured) -> Option<f64>) -> Tab
         needed.filter(|needed| *needed > 0.0).min_by(f64::total_cmp)
     };
     let least: Vec<Option<f64>> = model.steps.iter().map(smallest).collect();
-    let mut table = model.by_step(|measured| {
+    let mut table = by_step(model, |measured| {
         let place = model.steps.iter().position(|step| step.name == measured.round.test);
         match (needs(measured), place.and_then(|place| least[place])) {
             (Some(needed), Some(least)) => Cell::plain(format!("{:.2}", needed / least)),

@@ -5,7 +5,7 @@ use rqps_stats::{NOT_AVAILABLE, sla as promise};
 use rqps_store::{Operation, Status};
 
 use super::number::duration;
-use super::{Measured, Model, StepModel};
+use super::{Measured, Model, StepModel, by_step, step_headings};
 use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const ABSOLUTE_NOTE: &str = "Averages over the whole step: rows inserted per second \
@@ -26,7 +26,7 @@ pub(crate) const LAG_NOTE: &str = "The longest delay of a write of the table abo
 
 /// Throughput by contender and step.
 pub(crate) fn absolute(model: &Model) -> Table {
-    let mut table = model.by_step(|measured| match measured.throughput() {
+    let mut table = by_step(model, |measured| match measured.throughput() {
         Some(rate) if measured.is_done() => Cell::plain(format!("{rate:.0}")),
         _ => unfinished(measured),
     });
@@ -70,7 +70,7 @@ pub(crate) fn relative(model: &Model) -> Table {
         });
         Row::new(*name, cells.collect())
     });
-    Table::new(model.step_headings(), rows.collect()).named("contender")
+    Table::new(step_headings(model), rows.collect()).named("contender")
 }
 
 /// Every finished throughput as a share of the first contender's, with contender and step.

@@ -77,7 +77,7 @@ fn list(list: &List, room: usize) -> String {
 }
 
 fn terms(terms: &[(String, String)], room: usize) -> String {
-    let names = terms.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(room / 3);
+    let names = terms.iter().map(|(name, _)| width(name)).max().unwrap_or(0).min(room / 2);
     let line = |(name, what): &(String, String)| {
         let text = wrapped(&[what.as_str().into()], room, names + 1);
         format!("{} {}", pad(&shortened(name, names), names), &text[names + 1..])
@@ -95,9 +95,12 @@ fn wrapped(text: &[Inline], room: usize, indent: usize) -> String {
         lines.push_str(&format!("{}{}\n", " ".repeat(indent), line.trim_end()));
         line.clear();
     };
-    for (is_apart, word, is_code) in words(text) {
+    let words = words(text);
+    for (place, &(is_apart, word, is_code)) in words.iter().enumerate() {
         let blank = usize::from(is_apart && !line.is_empty());
-        if blank + width(&line) + width(word) > room && !line.is_empty() {
+        let unit = words.get(place + 1).filter(|(_, unit, _)| is_unit(word, unit));
+        let unit = unit.map_or(0, |(_, unit, _)| 1 + width(unit));
+        if blank + width(&line) + width(word) + unit > room && !line.is_empty() {
             end(&mut line);
         } else if blank == 1 {
             line.push(' ');
@@ -112,6 +115,14 @@ fn wrapped(text: &[Inline], room: usize, indent: usize) -> String {
     }
     end(&mut line);
     lines
+}
+
+const UNITS: [&str; 8] = ["%", "ns", "us", "ms", "s", "KiB", "MiB", "GiB"];
+
+/// Whether a word is the unit of the number before it: both stay on one line.
+fn is_unit(number: &str, word: &str) -> bool {
+    let word = word.trim_end_matches([')', ',', '.', ';', ':']);
+    number.ends_with(|c: char| c.is_ascii_digit()) && UNITS.contains(&word)
 }
 
 /// Each word, whether a blank is before it, and whether it is a command.
@@ -137,7 +148,7 @@ fn words(text: &[Inline]) -> Vec<(bool, &str, bool)> {
 
 pub(crate) fn table(table: &Table, terminal: Terminal) -> String {
     let Fitted { parts, left_out, is_short } = fitted(table, terminal.width);
-    let parts = parts.iter().map(|part| self::part(table, part, terminal.colour));
+    let parts = parts.iter().map(|part| self::part(table, part, terminal));
     let mut text = parts.collect::<Vec<_>>().join("\n");
     let mut note = |note: String| {
         text.push_str(&wrapped(&[note.into()], terminal.prose(), 0));
@@ -152,7 +163,7 @@ pub(crate) fn table(table: &Table, terminal: Terminal) -> String {
     text
 }
 
-fn part(table: &Table, part: &Part<'_>, colour: Colour) -> String {
+fn part(table: &Table, part: &Part<'_>, Terminal { width, colour }: Terminal) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut place = 0;
     let header = |corner: &str| {
@@ -170,8 +181,7 @@ fn part(table: &Table, part: &Part<'_>, colour: Colour) -> String {
             lines.extend((place > 0).then(String::new));
             lines.push(header(if title.is_empty() { &table.corner } else { title }));
         } else if !title.is_empty() {
-            let room = part.columns.iter().map(|column| column.width + part.gap).sum::<usize>();
-            lines.push(shortened(title, part.names + room));
+            lines.push(shortened(title, width));
         }
         for row in rows {
             lines.push(self::row(table, part, row, place, colour));
@@ -297,6 +307,17 @@ mod tests {
         let text = plain(&table, 40);
         assert_eq!(text.matches("postgres@18.0").count(), 3, "{text}");
         assert!((0..10).all(|step| text.contains(&format!("step{step}"))), "{text}");
+    }
+
+    #[test]
+    fn a_number_stays_with_its_unit() {
+        let text = ["a change of 2.0 %); as 3 tests".into()];
+        assert_eq!(wrapped(&text, 16, 0), "a change of\n2.0 %); as 3\ntests\n");
+        assert_eq!(
+            wrapped(&["12345678 %".into()], 6, 0),
+            "123456\n78 %\n",
+            "it has to end somewhere"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
-use crate::made::{csv, seconds_csv};
+use crate::made::{csv, seconds_csv, suite_files, verdicts_csv};
 use crate::sample::{self, run};
-use crate::{HOSTILE, THREE};
+use crate::{HOSTILE, THREE, suite};
 
 fn rows(text: &str) -> Vec<Vec<String>> {
     let mut reader = ::csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
@@ -50,4 +50,29 @@ fn seconds_hold_the_work_of_all_connections_and_its_cost() {
     assert_eq!(row[column("server_rss")], (180u64 << 20).to_string());
     let load = rows.iter().find(|row| row[1] == "l.i0").unwrap();
     assert_eq!(load[column("query_operations")], "", "l.i0 has no queries");
+}
+
+/// The columns that docs/exports.md has for a file: the words in code of the first column of its
+/// table.
+fn described(file: &str) -> Vec<String> {
+    let page = include_str!("../../../../docs/exports.md");
+    let from = page.find(&format!("**`{file}`**")).expect("the page has it");
+    let lines = page[from..].lines().skip_while(|line| !line.starts_with("|---"));
+    let rows = lines.skip(1).take_while(|line| line.starts_with('|'));
+    let cells = rows.map(|row| row.split('|').nth(1).unwrap_or_default());
+    let words = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2));
+    words.map(str::to_string).collect()
+}
+
+#[test]
+fn the_columns_of_files_are_those_that_the_documentation_has() {
+    let of_verdicts = verdicts_csv(&suite::judged());
+    let of_suite = suite_files(&suite::run(&["sqlite"], &[1]));
+    let header = |text: &str| rows(text).swap_remove(0);
+    let text = |name: &str| of_suite.iter().find(|(of, _)| *of == name).map(|(_, text)| text);
+    assert_eq!(described("verdicts.csv"), header(&of_verdicts));
+    let described = described("tests.csv");
+    let header = header(text("tests.csv").unwrap());
+    let from = described.iter().position(|word| word == "r/s").unwrap();
+    assert_eq!(described[..from], header[..from]);
 }

@@ -1,22 +1,22 @@
 //! The seconds of a step: what all connections did and what it cost.
 
-use rqps_analysis::seconds::{by_second, sums_by_second, together};
 use rqps_observe::Metric;
 use rqps_store::{Column, Operation, Second};
 
-use super::Measured;
+use crate::measured::Measured;
+use crate::seconds::{by_second, sums_by_second, together};
 
-pub(crate) struct SecondRow {
+pub struct SecondRow {
     /// Counted from 1.
-    pub(crate) number: usize,
+    pub number: usize,
     /// In the order of [`Operation::ALL`]; none where the step has no workers for it.
-    pub(crate) work: [Option<Second>; Operation::ALL.len()],
+    pub work: [Option<Second>; Operation::ALL.len()],
     /// In the order of [`Metric::ALL`].
-    pub(crate) cost: Vec<Option<u64>>,
+    pub cost: Vec<Option<u64>>,
 }
 
 /// Every second that was recorded; the last is usually shorter than a second.
-pub(crate) fn seconds<'m>(measured: &'m Measured<'_>) -> impl Iterator<Item = SecondRow> + 'm {
+pub fn seconds<'m>(measured: &'m Measured<'_>) -> impl Iterator<Item = SecondRow> + 'm {
     let samples = &measured.record.samples;
     let columns: Vec<Option<&Column>> =
         Metric::ALL.iter().map(|metric| samples.column(metric)).collect();

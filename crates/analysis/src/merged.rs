@@ -3,7 +3,7 @@
 use rqps_store::{Manifest, Run};
 
 /// The merged runs by name; the run itself, without a name, if nothing was merged.
-pub(crate) fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
+pub fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
     match run.parts.as_slice() {
         [] => vec![("", &run.manifest)],
         parts => parts.iter().map(|part| (part.name.as_str(), &part.manifest)).collect(),
@@ -11,7 +11,7 @@ pub(crate) fn origins(run: &Run) -> Vec<(&str, &Manifest)> {
 }
 
 /// `a host with 2 CPUs`, or the CPUs of each machine in the order of the runs.
-pub(super) fn cpus(run: &Run) -> String {
+pub fn cpus(run: &Run) -> String {
     let mut cpus: Vec<u32> = origins(run).iter().map(|(_, manifest)| manifest.cpus).collect();
     cpus.dedup();
     match cpus.as_slice() {
@@ -24,7 +24,7 @@ pub(super) fn cpus(run: &Run) -> String {
 }
 
 /// What differs between runs that were merged by force.
-pub(crate) fn not_comparable(run: &Run) -> Option<String> {
+pub fn not_comparable(run: &Run) -> Option<String> {
     let differences: Vec<String> = run.differences.iter().map(ToString::to_string).collect();
     (!differences.is_empty()).then(|| {
         format!(
@@ -35,7 +35,7 @@ pub(crate) fn not_comparable(run: &Run) -> Option<String> {
 }
 
 /// Warnings on runs that are not comparable, or come from different machines or versions.
-pub(super) fn warnings(run: &Run) -> Vec<String> {
+pub fn warnings(run: &Run) -> Vec<String> {
     let mut warnings = Vec::from_iter(not_comparable(run));
     if !same_machine(run) {
         warnings.push(
@@ -57,7 +57,7 @@ fn same<T: PartialEq>(run: &Run, of: impl Fn(&Manifest) -> &T) -> bool {
 }
 
 /// Whether no fact differs between runs. Another version of rqps may record more facts.
-pub(crate) fn same_machine(run: &Run) -> bool {
+pub fn same_machine(run: &Run) -> bool {
     let origins = origins(run);
     let mut facts: Vec<&(String, String)> =
         origins.iter().flat_map(|(_, manifest)| &manifest.machine).collect();

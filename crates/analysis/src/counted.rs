@@ -3,11 +3,11 @@
 use rqps_plan::Counts;
 
 /// The unit that a table has for all of its tests.
-pub(crate) struct Counted {
-    pub(crate) one: &'static str,
-    pub(crate) many: &'static str,
+pub struct Counted {
+    pub one: &'static str,
+    pub many: &'static str,
     /// `a row inserted in l.i0; a query in the others`
-    pub(crate) what: String,
+    pub what: String,
 }
 
 /// Where tests count different things.
@@ -15,7 +15,7 @@ const NEUTRAL: [&str; 2] = ["operation", "operations"];
 
 impl Counted {
     /// Of tests by their names.
-    pub(crate) fn of<'t>(tests: impl Iterator<Item = (&'t str, Counts)>) -> Self {
+    pub fn of<'t>(tests: impl Iterator<Item = (&'t str, Counts)>) -> Self {
         let mut kinds: Vec<(Counts, Vec<&str>)> = Vec::new();
         for (test, counts) in tests {
             match kinds.iter_mut().find(|(known, _)| *known == counts) {
@@ -40,13 +40,13 @@ impl Counted {
     }
 
     /// An explanation of units that do not name the operation.
-    pub(crate) fn meaning(&self) -> Option<String> {
+    pub fn meaning(&self) -> Option<String> {
         let is_neutral = self.one == NEUTRAL[0] && !self.what.is_empty();
         is_neutral.then(|| format!("an operation is {}", self.what))
     }
 
     /// The same as a sentence that follows another one.
-    pub(crate) fn here(&self) -> String {
+    pub fn here(&self) -> String {
         self.meaning().map_or(String::new(), |meaning| format!(" Here {meaning}."))
     }
 }

@@ -1,13 +1,13 @@
 //! What a reader must know about how contenders were compiled, before their figures.
 
-use rqps_analysis::comparison::differences;
 use rqps_plan::Flags;
 use rqps_store::ContenderRecord;
 
-use super::prose::list;
+use crate::comparison::differences;
+use crate::names::list;
 
 /// A line for each unusual way of compiling, and one if the builds are not alike.
-pub(crate) fn lines(contenders: &[ContenderRecord]) -> Vec<String> {
+pub fn lines(contenders: &[ContenderRecord]) -> Vec<String> {
     let mut ways: Vec<(String, Vec<&str>)> = Vec::new();
     for record in contenders {
         let Some(way) = record.flags.as_ref().and_then(Flags::unusual) else { continue };
@@ -65,7 +65,7 @@ fn unlike(contenders: &[ContenderRecord]) -> Option<String> {
 
 /// The mark behind labels of a pair with an unusual build: `built -Os`, or `built -O2, baseline
 /// -Os`.
-pub(crate) fn mark(base: Option<&Flags>, contender: Option<&Flags>) -> Option<String> {
+pub fn mark(base: Option<&Flags>, contender: Option<&Flags>) -> Option<String> {
     let marks = [base, contender].map(|flags| flags.and_then(Flags::mark));
     let told = |flags: Option<&Flags>| flags.map_or("not known".to_string(), Flags::short);
     match marks {

@@ -1,6 +1,7 @@
-//! The arms of a comparison: the baseline, the contenders and the A/A control.
+//! The arms of an experiment: the contenders, the first of which is the baseline of a comparison,
+//! and its A/A control.
 
-use rqps_plan::{CONTROL, Comparison, Contender, Dbms, Injection, Plan};
+use rqps_plan::{CONTROL, Contender, Dbms, Injection, Plan};
 use rqps_workload::Dialect;
 
 use crate::selftest::Treatment;
@@ -25,7 +26,7 @@ impl Arm {
 }
 
 /// In the order of the plan, the A/A control last.
-pub(crate) fn arms(plan: &Plan, comparison: &Comparison, treatment: &Treatment) -> Vec<Arm> {
+pub(crate) fn arms(plan: &Plan, treatment: &Treatment) -> Vec<Arm> {
     let of = |index: usize, contender: &Contender, is_control: bool| Arm {
         name: if is_control { CONTROL.to_string() } else { contender.name() },
         index,
@@ -37,7 +38,7 @@ pub(crate) fn arms(plan: &Plan, comparison: &Comparison, treatment: &Treatment) 
     let contenders = plan.contenders.iter().enumerate();
     let mut all: Vec<Arm> =
         contenders.map(|(index, contender)| of(index, contender, false)).collect();
-    if comparison.control {
+    if plan.comparison().is_some_and(|comparison| comparison.control) {
         all.push(of(0, &plan.contenders[0], true));
     }
     all

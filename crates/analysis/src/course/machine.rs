@@ -7,11 +7,12 @@ use serde::Serialize;
 use super::charts::{at, stretch, thinned};
 use super::lanes::{Lane, Watched, lanes};
 use super::seconds::sums;
-use super::{Measured, Model, StepModel};
+use crate::measured::Measured;
+use crate::steps::{Model, StepModel};
 
 /// One step.
 #[derive(Serialize)]
-pub(crate) struct Machine<'a> {
+pub struct Machine<'a> {
     step: &'a str,
     /// Whole seconds that two points, or one cell of a lane, stand for.
     stretch: usize,
@@ -34,7 +35,7 @@ struct Line<'a> {
 const MIB: f64 = 1024.0 * 1024.0;
 
 /// The steps with recorded seconds.
-pub(crate) fn machine<'a>(model: &'a Model<'a>) -> Vec<Machine<'a>> {
+pub fn machine<'a>(model: &'a Model<'a>) -> Vec<Machine<'a>> {
     model.steps.iter().filter_map(|step| of_step(model, step)).collect()
 }
 

@@ -10,7 +10,7 @@ use super::machine::short;
 
 /// The amount of one kind of background work over a test.
 #[derive(Serialize)]
-pub(crate) struct Lane<'a> {
+pub(super) struct Lane<'a> {
     kind: &'static str,
     legend: &'static str,
     contender: &'a str,
@@ -22,11 +22,11 @@ pub(crate) struct Lane<'a> {
 }
 
 /// A round of a contender; a run without repetition has one.
-pub(crate) struct Watched<'r> {
+pub(super) struct Watched<'r> {
     /// The rate of each whole second; empty where rates do not show stalls.
-    pub(crate) rates: Vec<f64>,
+    pub(super) rates: Vec<f64>,
     /// The DBMS's own counters.
-    pub(crate) samples: &'r Series<String>,
+    pub(super) samples: &'r Series<String>,
 }
 
 struct Background {
@@ -71,7 +71,7 @@ const STALL_COUNTER: &str = "stalled seconds";
 
 /// The lanes of each contender by kind: the mean over its rounds. A cell stands for `stretch`
 /// seconds.
-pub(crate) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> Vec<Lane<'a>> {
+pub(super) fn lanes<'a>(of: &[(&'a str, Vec<Watched<'_>>)], stretch: usize) -> Vec<Lane<'a>> {
     let mut lanes = Vec::new();
     for background in &BACKGROUND {
         let cells = |rounds: &[Watched<'_>]| background.cells(rounds, stretch);

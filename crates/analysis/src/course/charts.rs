@@ -4,15 +4,16 @@ use rqps_plan::Counts;
 use rqps_store::{Operation, Second};
 use serde::Serialize;
 
-use super::{Measured, Model, StepModel, Totals};
+use crate::measured::{Measured, Totals};
+use crate::steps::{Model, StepModel};
 
 /// Points of a line. A longer step is cut into stretches of whole seconds. The least and the
 /// greatest second of each stretch are kept in the order of time: no stall and no peak is lost.
-pub(crate) const POINTS: usize = 300;
+pub(super) const POINTS: usize = 300;
 
 /// One operation of one step.
 #[derive(Serialize)]
-pub(crate) struct Chart<'a> {
+pub struct Chart<'a> {
     step: &'a str,
     operation: &'static str,
     /// Whole seconds that two points stand for; 1 if every second has a point of its own.
@@ -32,7 +33,7 @@ struct Line<'a> {
     longest: Vec<Option<f64>>,
 }
 
-pub(crate) fn charts<'a>(model: &'a Model<'a>) -> Vec<Chart<'a>> {
+pub fn charts<'a>(model: &'a Model<'a>) -> Vec<Chart<'a>> {
     // Building indexes is one statement: it has no seconds to show.
     let steps = model.steps.iter().filter(|step| step.counts != Counts::RowsIndexed);
     let charts = steps.flat_map(|step| {

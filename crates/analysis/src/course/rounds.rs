@@ -2,16 +2,18 @@
 //! the background activity, or from cycle to cycle if arms took turns, and times by percentile. A
 //! point is the median of the rounds, and the ribbon spans the 10th to the 90th percentile.
 
-use rqps_analysis::comparison::{
-    Observed, Quantity, by_cycle, counted_operation, done, sampled, whole_seconds,
-};
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
 use rqps_store::{Operation, RoundRecord, Second};
 use serde::Serialize;
 
-use crate::model::number::short;
-use crate::model::{Clock, Lane, POINTS, Watched, lanes, times_by_percentile};
+use super::charts::POINTS;
+use super::lanes::{Lane, Watched, lanes};
+use super::percentiles::{Clock, line as times_by_percentile};
+use super::short;
+use crate::comparison::{
+    Observed, Quantity, by_cycle, counted_operation, done, sampled, whole_seconds,
+};
 
 /// There are as many lines as rounds, and a page has little room for each.
 const POINTS_OF_ROUNDS: usize = 100;
@@ -20,7 +22,7 @@ const MIB: f64 = 1024.0 * 1024.0;
 
 /// One test.
 #[derive(Serialize)]
-pub(crate) struct Curves<'a> {
+pub struct Curves<'a> {
     test: &'a str,
     /// `second` or `cycle`.
     of: &'static str,
@@ -98,11 +100,7 @@ fn title(counts: Counts) -> &'static str {
 }
 
 /// The tests with a known course, for arms in this order.
-pub(super) fn curves<'a>(
-    tests: &[Observed<'a>],
-    plan: &Comparison,
-    names: &[&'a str],
-) -> Vec<Curves<'a>> {
+pub fn curves<'a>(tests: &[Observed<'a>], plan: &Comparison, names: &[&'a str]) -> Vec<Curves<'a>> {
     tests.iter().filter_map(|test| of_test(test, test.counts(plan), names)).collect()
 }
 

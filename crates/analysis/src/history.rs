@@ -1,28 +1,29 @@
 //! Histories: contenders that are releases of one DBMS.
 
-use rqps_analysis::comparison::{Alike, alike};
 use rqps_plan::Contender;
 use rqps_store::Run;
 use serde::Serialize;
+
+use crate::comparison::{Alike, alike};
 
 /// Fewer versions are no history.
 const FEWEST: usize = 3;
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct History {
+pub struct History {
     /// The DBMS, and the settings of its contenders if the page has several histories of it.
-    pub(crate) name: String,
+    pub name: String,
     /// The oldest first.
-    pub(crate) releases: Vec<Release>,
+    pub releases: Vec<Release>,
     /// They were compiled in different ways.
     #[serde(skip)]
-    pub(crate) is_of_builds: bool,
+    pub is_of_builds: bool,
 }
 
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Release {
-    pub(crate) contender: String,
-    pub(crate) version: String,
+pub struct Release {
+    pub contender: String,
+    pub version: String,
 }
 
 /// What is the same in all releases of a history.
@@ -35,7 +36,7 @@ struct Line<'a> {
 }
 
 /// Histories with enough versions, in the order of the plan.
-pub(crate) fn histories(run: &Run) -> Vec<History> {
+pub fn histories(run: &Run) -> Vec<History> {
     let planned = |name: &str| run.plan.contenders.iter().find(|one| one.name() == name);
     let found: Vec<(Line<'_>, Release)> = run
         .contenders
