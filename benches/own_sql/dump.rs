@@ -45,7 +45,8 @@ pub(crate) fn write(to: &mut impl Write, form: Form, bytes: u64) -> io::Result<u
         match form {
             Form::Copy => statement += &format!("{rows}\t{k}\t{c}\t{pad}\n"),
             Form::Inserts => {
-                statement += if statement.is_empty() { "INSERT INTO `dumped` VALUES " } else { "," };
+                statement +=
+                    if statement.is_empty() { "INSERT INTO `dumped` VALUES " } else { "," };
                 statement += &format!("({rows},{k},'{c}','{pad}')");
             }
         }

@@ -69,10 +69,13 @@ fn told(out: &Path, seconds: f64) -> anyhow::Result<String> {
     mdes.sort_by(f64::total_cmp);
     let precise = mdes.iter().filter(|mde| **mde <= MDE).count();
     let changed = tests.iter().filter(|test| {
-        test["label"].as_str().is_some_and(|label| label.contains("ression") || label.contains("improve"))
+        test["label"]
+            .as_str()
+            .is_some_and(|label| label.contains("ression") || label.contains("improve"))
     });
     let (all, changed) = (tests.len(), changed.count());
-    let percent = |mde: Option<&f64>| mde.map_or("-".to_string(), |mde| format!("{:.2} %", mde * 100.0));
+    let percent =
+        |mde: Option<&f64>| mde.map_or("-".to_string(), |mde| format!("{:.2} %", mde * 100.0));
     Ok(format!(
         "{all} statements in {:.1} min: {precise} have an MDE of at most {} % (median {}, most {}); \
          {changed} of one build with itself are called changed",

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{
-    Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload,
-};
+use rqps_plan::{Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload};
 use rqps_system::printable;
 use rqps_wire::{Connection, Error, scalar};
 

@@ -28,8 +28,8 @@ mod statements;
 mod tokens;
 mod tpch;
 
-pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use asked::{asked, tpch_asked};
+pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use driver::{driver, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;

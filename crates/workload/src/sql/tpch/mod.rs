@@ -34,7 +34,8 @@ pub(super) fn made(scale: ScaleFactor) -> MadeFolder {
     let queries = QUERIES.iter().map(|(name, text)| (format!("queries/{name}"), text.to_string()));
     let values = values::files(scale).into_iter();
     let values = values.map(|(name, text)| (format!("params/{name}"), text));
-    let files: BTreeMap<String, String> = scripts.into_iter().chain(queries).chain(values).collect();
+    let files: BTreeMap<String, String> =
+        scripts.into_iter().chain(queries).chain(values).collect();
     MadeFolder { name: "tpch", files, rows: MadeRows { scale, load: tables::load } }
 }
 

@@ -60,31 +60,63 @@ fn fill(scale: f64, text: i32, sink: &mut Sink<'_>) -> Result<(), Error> {
     table("region", &["r_regionkey", "r_name", "r_comment"], regions.iter(), sink)?;
     let columns = ["n_nationkey", "n_name", "n_regionkey", "n_comment"];
     table("nation", &columns, nations.iter(), sink)?;
-    let columns = [
-        "s_suppkey", "s_name", "s_address", "s_nationkey", "s_phone", "s_acctbal", "s_comment",
-    ];
+    let columns =
+        ["s_suppkey", "s_name", "s_address", "s_nationkey", "s_phone", "s_acctbal", "s_comment"];
     table("supplier", &columns, rows!(SupplierGenerator), sink)?;
     let columns = [
-        "p_partkey", "p_name", "p_mfgr", "p_brand", "p_type", "p_size", "p_container",
-        "p_retailprice", "p_comment",
+        "p_partkey",
+        "p_name",
+        "p_mfgr",
+        "p_brand",
+        "p_type",
+        "p_size",
+        "p_container",
+        "p_retailprice",
+        "p_comment",
     ];
     table("part", &columns, rows!(PartGenerator), sink)?;
     let columns = ["ps_partkey", "ps_suppkey", "ps_availqty", "ps_supplycost", "ps_comment"];
     table("partsupp", &columns, part_suppliers.iter(), sink)?;
     let columns = [
-        "c_custkey", "c_name", "c_address", "c_nationkey", "c_phone", "c_acctbal", "c_mktsegment",
+        "c_custkey",
+        "c_name",
+        "c_address",
+        "c_nationkey",
+        "c_phone",
+        "c_acctbal",
+        "c_mktsegment",
         "c_comment",
     ];
     table("customer", &columns, rows!(CustomerGenerator), sink)?;
     let columns = [
-        "o_orderkey", "o_custkey", "o_orderstatus", "o_totalprice", "o_orderdate",
-        "o_orderpriority", "o_clerk", "o_shippriority", "o_comment",
+        "o_orderkey",
+        "o_custkey",
+        "o_orderstatus",
+        "o_totalprice",
+        "o_orderdate",
+        "o_orderpriority",
+        "o_clerk",
+        "o_shippriority",
+        "o_comment",
     ];
     table("orders", &columns, rows!(OrderGenerator), sink)?;
     let columns = [
-        "l_orderkey", "l_partkey", "l_suppkey", "l_linenumber", "l_quantity", "l_extendedprice",
-        "l_discount", "l_tax", "l_returnflag", "l_linestatus", "l_shipdate", "l_commitdate",
-        "l_receiptdate", "l_shipinstruct", "l_shipmode", "l_comment",
+        "l_orderkey",
+        "l_partkey",
+        "l_suppkey",
+        "l_linenumber",
+        "l_quantity",
+        "l_extendedprice",
+        "l_discount",
+        "l_tax",
+        "l_returnflag",
+        "l_linestatus",
+        "l_shipdate",
+        "l_commitdate",
+        "l_receiptdate",
+        "l_shipinstruct",
+        "l_shipmode",
+        "l_comment",
     ];
     table("lineitem", &columns, rows!(LineItemGenerator), sink)
 }

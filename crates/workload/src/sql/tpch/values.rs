@@ -69,11 +69,14 @@ pub(super) fn files(scale: ScaleFactor) -> BTreeMap<&'static str, String> {
             let colors = COLORS.split_whitespace();
             file("first,within", colors.map(|color| format!("{color}%,%{color}%")))
         }),
-        ("brands.csv", drawn(1, "brand", 3, |random| {
-            let digits = [1, 2, 3, 4, 5];
-            let digit = |random: &mut Random| digits.choose(random).copied().unwrap_or(1);
-            (0..3).map(|_| format!("Brand#{}{}", digit(random), digit(random))).collect()
-        })),
+        (
+            "brands.csv",
+            drawn(1, "brand", 3, |random| {
+                let digits = [1, 2, 3, 4, 5];
+                let digit = |random: &mut Random| digits.choose(random).copied().unwrap_or(1);
+                (0..3).map(|_| format!("Brand#{}{}", digit(random), digit(random))).collect()
+            }),
+        ),
         ("sizes.csv", drawn(2, "size", 8, |random| distinct(random, 1, 50, 8))),
         ("codes.csv", drawn(3, "code", 7, |random| distinct(random, 10, 25, 7))),
     ])
