@@ -40,6 +40,9 @@ pub(super) fn made(scale: ScaleFactor) -> MadeFolder {
 }
 
 #[cfg(test)]
+mod published;
+
+#[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
