@@ -12,12 +12,13 @@ use rcgen::{CertificateParams, KeyPair};
 
 /// A comparison may find a regression: that exit code is a verdict, not a failure of the page.
 /// `cargo run` uses the rqps that the tests have built, and no other cargo command is allowed.
-/// Manual pages are shown where `man` exists. With `$FEW` a comparison takes seconds, with `$SHORT`
-/// the Insert Benchmark.
+/// Manual pages are shown where `man` exists. With `$FEW` and `$FEW_OF_SQL` a comparison takes
+/// seconds, with `$SHORT` the Insert Benchmark.
 const PRELUDE: &str = r#"
     rqps() { command rqps "$@" || [ "$? $1" = "1 compare" ]; }
     cargo() { [ "${*:1:3}" = "run --release --" ] && rqps "${@:4}"; }
     command -v man > /dev/null || man() { cat > /dev/null; }
+    FEW_OF_SQL='--secs 0.1 --rounds 3 --loads 1 --no-control --no-guards --instructions=none'
     FEW='--rows 10K --secs 0.2 --rounds 3 --loads 1 --no-control --no-guards'
     SHORT='--rows 10K --writes 1K,100 --rates 100 --query-secs 1'
 "#;
@@ -42,7 +43,7 @@ const NOTHING: Given =
 /// Flags stay unchanged, except sizes and times. SQLite replaces servers where the page is not
 /// about them, and MySQL and MariaDB in comparisons, where starting them takes most of the time:
 /// `src/cli/documents.rs` parses the named contenders, and other tests start them.
-static GIVEN: [Given; 14] = [
+static GIVEN: [Given; 15] = [
     Given {
         page: "README.md",
         small: &[("--budget 2m", "--budget 2m --workload micro:point-query $FEW")],
@@ -147,6 +148,16 @@ static GIVEN: [Given; 14] = [
                        '[ibench.small]' 'contenders = "sqlite"' 'configs = []' 'only = ["l.i0"]' \
                        > small.toml"#,
         small: &[("pg.toml", "small.toml")],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/regress.md",
+        small: &[
+            ("docs/examples/films", "\"$ROOT/docs/examples/films\""),
+            ("--loads 2 --budget 10m", "--budget 10m"),
+            ("--budget 10m", "$FEW_OF_SQL"),
+            ("--budget 5m", "$FEW_OF_SQL"),
+        ],
         ..NOTHING
     },
     Given {
@@ -284,6 +295,8 @@ fn files_below(folder: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path().is_dir() {
             true => files_below(&entry.path(), names),
+            // Answers are named after their query and contender.
+            false if folder.ends_with("answers") => names.push("QUERY-CONTENDER.txt".to_string()),
             false => names.push(entry.file_name().into_string().unwrap()),
         }
     }
