@@ -296,7 +296,7 @@ fn files_below(folder: &Path, names: &mut Vec<String>) {
         match entry.path().is_dir() {
             true => files_below(&entry.path(), names),
             // Answers are named after their query and contender.
-            false if folder.ends_with("answers") => names.push("QUERY-CONTENDER.txt".to_string()),
+            false if folder.ends_with("answers") => names.push("*.txt".to_string()),
             false => names.push(entry.file_name().into_string().unwrap()),
         }
     }
