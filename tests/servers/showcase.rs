@@ -12,7 +12,7 @@ use serde_json::Value;
 fn compared(rqps: &Rqps, contenders: &str) -> (BTreeMap<String, Value>, String) {
     let out = rqps.out().display().to_string();
     let workload = format!("sql:{}", root().join("docs/examples/films").display());
-    let fixed = ["compare", "--out", &out, "--workload", &workload, "--no-guards", "--loads", "2"];
+    let fixed = ["compare", "--out", &out, "--workload", &workload, "--no-guards", "--loads", "1"];
     let few = ["--rounds", "3", "--secs", "0.1", "--instructions=none"];
     let words = fixed.into_iter().chain(few).chain(contenders.split_whitespace());
     let ended = Running::start(rqps.command(words)).finish();
