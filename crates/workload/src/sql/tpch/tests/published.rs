@@ -5,10 +5,10 @@ use rqps_plan::Dbms;
 use rqps_wire::{SqliteLibrary, Target};
 use tpchgen::q_and_a::QueryAndAnswer;
 
-use super::made;
 use crate::sql::folder::read_made;
 use crate::sql::load::{fill, literal};
 use crate::sql::query::SqlQuery;
+use crate::sql::tpch::made;
 
 /// The values of these answers (clauses 2.4.1.4 to 2.4.22.4), for the parameters in their order.
 const VALUES: [&[&str]; 22] = [
