@@ -42,7 +42,7 @@ const NOTHING: Given =
 /// Flags stay unchanged, except sizes and times. SQLite replaces servers where the page is not
 /// about them, and MySQL and MariaDB in comparisons, where starting them takes most of the time:
 /// `src/cli/documents.rs` parses the named contenders, and other tests start them.
-static GIVEN: [Given; 14] = [
+static GIVEN: [Given; 15] = [
     Given {
         page: "README.md",
         small: &[("--budget 2m", "--budget 2m --workload micro:point-query $FEW")],
@@ -147,6 +147,11 @@ static GIVEN: [Given; 14] = [
                        '[ibench.small]' 'contenders = "sqlite"' 'configs = []' 'only = ["l.i0"]' \
                        > small.toml"#,
         small: &[("pg.toml", "small.toml")],
+        ..NOTHING
+    },
+    Given {
+        page: "docs/regress.md",
+        before: "mkdir docs; cp -r \"$ROOT/docs/examples\" docs/",
         ..NOTHING
     },
     Given {
@@ -284,6 +289,8 @@ fn files_below(folder: &Path, names: &mut Vec<String>) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         match entry.path().is_dir() {
             true => files_below(&entry.path(), names),
+            // Answers are named after their query and contender.
+            false if folder.ends_with("answers") => names.push("*.txt".to_string()),
             false => names.push(entry.file_name().into_string().unwrap()),
         }
     }

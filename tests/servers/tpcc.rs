@@ -29,10 +29,11 @@ fn every_dbms_runs_it_once_and_is_checked() {
     rqps.assert_nothing_is_left();
 }
 
-#[test]
-fn a_killed_client_leaves_tables_that_are_consistent() {
+/// Runs it, kills the client with signal 9 in the middle of the transactions, and resumes: all
+/// consistency conditions hold then, as after the load.
+fn kill_and_resume(contender: &str, arguments: &str) {
     let rqps = Rqps::new();
-    let running = rqps.start("tpcc", "postgres@17.6 --secs 8 --clients 4");
+    let running = rqps.start("tpcc", &format!("{contender} {arguments}"));
     running.wait_for("tpcc (2 of 2)");
     // In the warm-up or after it: transactions are at work all the time.
     std::thread::sleep(std::time::Duration::from_secs(2));
@@ -42,12 +43,23 @@ fn a_killed_client_leaves_tables_that_are_consistent() {
     // What was committed before stays, and the rest of the check is about what follows.
     rqps.start("tpcc", "--resume").finish().ok();
     let after = RunResult::of(&rqps.out());
-    assert_eq!(after.steps(), ["load", "tpcc"]);
-    assert_eq!(
-        (&after.step("load")["attempt"], &after.step("tpcc")["attempt"]),
-        (&1.into(), &2.into())
-    );
+    assert_eq!(after.steps(), ["load", "tpcc"], "{contender}");
+    let attempts = ["load", "tpcc"].map(|step| &after.step(step)["attempt"]);
+    assert_eq!(attempts, [&Value::from(1), &Value::from(2)], "{contender}");
     rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_killed_client_leaves_tables_that_are_consistent() {
+    kill_and_resume("postgres@17.6", "--secs 8 --clients 4");
+}
+
+#[test]
+#[ignore = "nightly: takes minutes"]
+fn ten_warehouses_are_consistent_after_a_kill_on_three_dbmss() {
+    for contender in ["postgres@17.6", "mysql@8.0.33", "mariadb@11.4.5"] {
+        kill_and_resume(contender, "--secs 30 --clients 10 --warehouses 10");
+    }
 }
 
 #[test]

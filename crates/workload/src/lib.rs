@@ -82,7 +82,7 @@ pub static VERBS: [Verb; 4] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 5] = [
+static COMPARED: [Comparable; 6] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -144,6 +144,19 @@ static COMPARED: [Comparable; 5] = [
         loads_given_sql: false,
         has_keys: true,
         ask: tpcc::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "tpch",
+        about: "tpch:SCALE for a workload derived from TPC-H, as in tpch:0.1, tpch:SCALE,QUERY,… for \
+                some of its queries, as in tpch:0.1,q01,q06",
+        syntax: "tpch:SCALE or tpch:SCALE,QUERY,…",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: false,
+        loads_given_sql: false,
+        has_keys: false,
+        ask: sql::tpch_asked,
         select: |names| Ok(names.to_vec()),
     },
 ];
@@ -211,7 +224,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc, tpch)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

@@ -167,13 +167,12 @@ mod tests {
     fn other_rows_may_be_ties_only_by_another_plan() {
         let workload = rqps_plan::SqlWorkload {
             name: "shop".to_string(),
-            folder: "shop".into(),
+            source: rqps_plan::SqlSource::Folder { path: "shop".into(), files: Default::default() },
             tests: vec![rqps_plan::SqlTest::new("q", rqps_plan::Class::Range, 1.0)],
             left_out: Vec::new(),
             clients: 1,
             time: "1s".parse().unwrap(),
             bytes: 0,
-            files: Default::default(),
             skips_load_errors: false,
         };
         let comparison = rqps_plan::Comparison::new(workload.into());

@@ -6,6 +6,7 @@
 mod insert_benchmark;
 mod microbenchmark;
 mod pgbench;
+mod scale_factor;
 mod sql;
 mod tpcc;
 
@@ -26,7 +27,8 @@ pub use insert_benchmark::{
 };
 pub use microbenchmark::Microbenchmark;
 pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
-pub use sql::{SqlTest, SqlWorkload};
+pub use scale_factor::ScaleFactor;
+pub use sql::{SqlSource, SqlTest, SqlWorkload};
 pub use tpcc::{StockKey, Tpcc};
 
 /// The properties of a workload.

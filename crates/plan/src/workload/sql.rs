@@ -1,4 +1,5 @@
-//! A user's own SQL as data: a folder of schema, data and queries, by the contents of its files.
+//! SQL as data: schema, data and queries of a folder, by the contents of its files, or of a data
+//! set that rqps makes.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -6,6 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::scale_factor::ScaleFactor;
 use super::{Specification, SpecificationError, Workload};
 use crate::class::Class;
 use crate::contender::{Build, Contender};
@@ -18,7 +20,7 @@ use crate::quantity::Span;
 #[serde(deny_unknown_fields)]
 pub struct SqlWorkload {
     pub name: String,
-    pub folder: PathBuf,
+    pub source: SqlSource,
     pub tests: Vec<SqlTest>,
     /// Queries that are not for all contenders, or have the weight 0.
     pub left_out: Vec<String>,
@@ -30,9 +32,21 @@ pub struct SqlWorkload {
     /// The load goes on without the statements that a contender refuses.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub skips_load_errors: bool,
-    /// The SHA-256 of each file, in hexadecimal digits, by its path below the folder: another
-    /// session runs the same, or nothing.
-    pub files: BTreeMap<String, String>,
+}
+
+/// Where schema, data and queries come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum SqlSource {
+    /// A user's folder.
+    Folder {
+        path: PathBuf,
+        /// The SHA-256 of each file, in hexadecimal digits, by its path below the folder: another
+        /// session runs the same, or nothing.
+        files: BTreeMap<String, String>,
+    },
+    /// Derived from TPC-H, made by rqps.
+    Tpch { scale: ScaleFactor },
 }
 
 /// A query of the folder.
@@ -73,7 +87,10 @@ impl SqlTest {
 
 impl Specification for SqlWorkload {
     fn title(&self) -> &'static str {
-        "SQL"
+        match self.source {
+            SqlSource::Folder { .. } => "SQL",
+            SqlSource::Tpch { .. } => "Derived from TPC-H",
+        }
     }
 
     fn verb(&self) -> &'static str {
@@ -90,24 +107,54 @@ impl Specification for SqlWorkload {
             1 => "one client".to_string(),
             clients => format!("{clients} clients"),
         };
-        format!("the queries of {}{left_out} with {clients}", self.name)
+        match &self.source {
+            SqlSource::Folder { .. } => {
+                format!("the queries of {}{left_out} with {clients}", self.name)
+            }
+            SqlSource::Tpch { scale } => format!(
+                "a workload derived from TPC-H (not a TPC result) at scale factor {scale}{left_out} \
+                 with {clients}"
+            ),
+        }
     }
 
     fn size(&self) -> String {
-        format!("sql:{}, queries: {}, clients: {}", self.name, self.tests.len(), self.clients)
+        let of = match &self.source {
+            SqlSource::Folder { .. } => format!("sql:{}", self.name),
+            SqlSource::Tpch { scale } => format!("tpch, scale factor: {scale}"),
+        };
+        format!("{of}, queries: {}, clients: {}", self.tests.len(), self.clients)
     }
 
     fn facts(&self) -> Vec<(&'static str, String)> {
-        let mut facts = vec![
-            ("folder", self.folder.display().to_string()),
+        let source = match &self.source {
+            SqlSource::Folder { path, .. } => vec![("folder", path.display().to_string())],
+            SqlSource::Tpch { scale } => vec![
+                ("result", "derived from TPC-H, not a TPC result".to_string()),
+                ("scale factor", scale.to_string()),
+            ],
+        };
+        let queries = [
             ("queries", self.tests.len().to_string()),
             ("clients", self.clients.to_string()),
             ("time", format!("{} per query", self.time)),
         ];
+        let mut facts: Vec<_> = source.into_iter().chain(queries).collect();
         if !self.left_out.is_empty() {
             facts.push(("left out", self.left_out.join(", ")));
         }
         facts
+    }
+
+    fn remark(&self) -> String {
+        match &self.source {
+            SqlSource::Folder { .. } => String::new(),
+            SqlSource::Tpch { .. } => {
+                let what = "Derived from TPC-H, not a TPC result: it cannot be compared with \
+                            published results. ";
+                what.to_string()
+            }
+        }
     }
 
     fn tests(&self) -> Vec<String> {
@@ -153,7 +200,7 @@ impl Specification for SqlWorkload {
         let is_remote = |it: &Contender| matches!(it.build, Build::Server { .. });
         let wrong = match () {
             () if contenders.iter().any(is_remote) => {
-                "the schema of a folder could replace tables of a remote server. Name builds"
+                "its schema could replace tables of a remote server. Name builds"
             }
             () if self.tests.is_empty() => "no query is for all of these contenders",
             () if self.clients == 0 => "clients must be at least 1",
@@ -163,10 +210,38 @@ impl Specification for SqlWorkload {
         Err(SpecificationError(wrong.to_string()))
     }
 
-    fn flags(&self, _test: &str) -> Vec<(&'static str, String)> {
-        vec![
-            ("workload", format!("sql:{}", self.folder.display())),
-            ("secs", self.time.to_string()),
-        ]
+    fn flags(&self, test: &str) -> Vec<(&'static str, String)> {
+        let workload = match &self.source {
+            SqlSource::Folder { path, .. } => format!("sql:{}", path.display()),
+            SqlSource::Tpch { scale } => format!("tpch:{scale},{test}"),
+        };
+        vec![("workload", workload), ("secs", self.time.to_string())]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_derived_from_a_standard_says_that_it_is_no_result_of_it() {
+        let plan = SqlWorkload {
+            name: "tpch".to_string(),
+            source: SqlSource::Tpch { scale: "0.1".parse().unwrap() },
+            tests: vec![SqlTest::new("q01", Class::Range, 1.0)],
+            left_out: Vec::new(),
+            clients: 1,
+            time: Span(Duration::from_secs(1)),
+            bytes: 0,
+            skips_load_errors: false,
+        };
+        assert_eq!(plan.size(), "tpch, scale factor: 0.1, queries: 1, clients: 1");
+        let texts = [plan.phrase(), plan.remark(), format!("{:?}", plan.facts())];
+        for text in texts {
+            assert!(text.contains("erived from TPC-H") && text.contains("not a TPC result"));
+        }
+        assert_eq!(plan.flags("q01")[0].1, "tpch:0.1,q01");
+        let stored = toml::to_string(&Workload::from(plan.clone())).unwrap();
+        assert_eq!(toml::from_str::<Workload>(&stored).unwrap(), plan.into());
     }
 }

@@ -55,8 +55,9 @@ fn tables(suite: &Suite, is_whole: bool) -> Vec<Block> {
         ));
     }
     if let Some(name) = suite.model.contenders.first().filter(|_| is_alone || is_whole) {
-        let measures = suite.by_measure(most, 0, shown());
-        blocks.extend(named_last(format!("Measures of {name}{with}"), legends(), measures));
+        let measures = suite.by_measure(most, 0, shown()).without_empty_columns();
+        let legends = legends(&measures);
+        blocks.extend(named_last(format!("Measures of {name}{with}"), legends, measures));
     }
     if is_whole && suite.plan.quiesces_after_each_write() {
         blocks.extend(normalised_writes(suite));
@@ -73,10 +74,10 @@ fn shown() -> &'static [Measure] {
     &MEASURES[..MEASURES.len() - 1]
 }
 
-/// The legends of the short names.
-fn legends() -> String {
-    let named = shown().iter().filter(|measure| !measure.name.ends_with("/s"));
-    let told = named.map(|measure| format!("{}: {}", measure.name, measure.legend));
+/// The legends of the short names in a table.
+fn legends(table: &Table) -> String {
+    let named = table.headings.iter().filter(|heading| !heading.name.ends_with("/s"));
+    let told = named.map(|heading| format!("{}: {}", heading.name, heading.legend));
     told.collect::<Vec<_>>().join(". ") + "."
 }
 
@@ -165,10 +166,14 @@ fn together(suite: &Suite) -> Table {
             table.join(relative);
         }
         None if suite.is_scaleup() => {}
-        None => table.join(suite.by_measure(fewest, base, &MEASURES).only(&ALONE)),
+        None => {
+            let others = ALONE.into_iter().filter(|other| *other != name);
+            let measures = suite.by_measure(fewest, base, &MEASURES);
+            table.join(measures.only(&others.collect::<Vec<_>>()).without_empty_columns());
+        }
     }
     if suite.model.contenders.len() == 1 {
-        table.headings[0].name = format!("q/s{}", suite.with_clients(fewest));
+        table.headings[0].name = format!("{name}{}", suite.with_clients(fewest));
     }
     table
 }
@@ -200,7 +205,8 @@ pub(crate) fn measures(suite: &Suite) -> Vec<Block> {
             Block::fold(format!("{title}{with}"), vec![table, Block::text(note)])
         }));
         blocks.extend(suite.model.contenders.iter().enumerate().map(|(index, name)| {
-            let table = Block::Table(suite.by_measure(clients, index, &MEASURES));
+            let measures = suite.by_measure(clients, index, &MEASURES).without_empty_columns();
+            let table = Block::Table(measures);
             let note = Block::Text(vec![format!("{} ", suite.rate().note).into(), steps::legend()]);
             let title = vec![format!("All measures of {name}{with}").into()];
             let of = Some(name.to_string());

@@ -164,6 +164,11 @@ impl Cell {
         Cell::new(text, Tone::Missing)
     }
 
+    /// Whether it says that there is no value.
+    fn is_empty(&self) -> bool {
+        self.tone == Tone::Missing && self.text == "-"
+    }
+
     pub(crate) fn labelled(self, label: Chip) -> Self {
         Cell { label: Some(label), ..self }
     }
@@ -245,6 +250,17 @@ impl Table {
         }
         self.headings.retain(|heading| names.contains(&heading.name.as_str()));
         self
+    }
+
+    /// Without the columns that have no value in any row.
+    pub(crate) fn without_empty_columns(self) -> Self {
+        let is_full = |column: usize| self.rows.iter().any(|row| !row.cells[column].is_empty());
+        let full: Vec<String> = (self.headings.iter().enumerate())
+            .filter(|(column, _)| is_full(*column))
+            .map(|(_, heading)| heading.name.clone())
+            .collect();
+        let names: Vec<&str> = full.iter().map(String::as_str).collect();
+        self.only(&names)
     }
 
     /// Adds the columns of another table. Rows that the other table lacks get empty cells.

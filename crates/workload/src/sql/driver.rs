@@ -2,27 +2,22 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{
-    Build, Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload, Workload,
-    is_printable,
-};
+use rqps_plan::{Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload};
 use rqps_system::printable;
 use rqps_wire::{Connection, Error, scalar};
 
 use super::client::{Encoded, QueryClient, encoded};
-use super::faults::{FolderError, FolderFaults};
-use super::files::{check_unchanged, digests};
-use super::folder::{FolderScope, SqlFolder, read};
+use super::faults::FolderError;
+use super::folder::{FolderScope, SqlFolder};
 use super::load::{fill, literal};
 use super::placeholders::Bound;
 use super::query::SqlQuery;
 use super::sets::draw;
+use super::source::{check_unchanged, folder};
 use crate::Dialect;
-use crate::asked::{Asked, FlagError};
 use crate::explain::{Explained, explained};
 use crate::script::Script;
 use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, TimeLimit, WorkloadError};
@@ -33,96 +28,8 @@ const NAMED_ERRORS: usize = 3;
 /// Sets of values of a query.
 pub(super) const SETS: usize = 1000;
 
-/// As a comparison asks for it: the queries that are for all contenders.
-pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
-    if asked.rows.is_some() || asked.writes.is_some() || asked.tables.is_some() {
-        let reason =
-            "a folder of SQL has its own tables and rows. Drop --rows, --tables and --writes";
-        return Err(FlagError(reason.to_string()));
-    }
-    let given = asked.workload.names.join(",");
-    let folder = PathBuf::from(&given).canonicalize();
-    let folder = folder.map_err(|error| FlagError(format!("cannot read '{given}': {error}")))?;
-    let wrong = |error: FolderFaults| FlagError(format!("{given}: {error}"));
-    let mut name = String::new();
-    let mut tests: Option<Vec<SqlTest>> = None;
-    let mut left_out: Vec<String> = Vec::new();
-    let mut faults = FolderFaults::none();
-    for contender in asked.contenders {
-        let dbms = contender.dbms;
-        let one = match read(&folder, (dbms, Dialect::from(contender)), FolderScope::Everything) {
-            Ok(one) => one,
-            Err(found) => {
-                faults.add(found);
-                continue;
-            }
-        };
-        let version = match &contender.build {
-            Build::Version { version, .. } => numbers(version),
-            _ => None,
-        };
-        let is_measured = |query: &&SqlQuery| {
-            query.options.weight > 0.0 && query.options.is_for(dbms, version.as_deref())
-        };
-        let these = one
-            .queries
-            .iter()
-            .filter(is_measured)
-            .map(|query| SqlTest::new(&query.id, query.class, query.options.weight));
-        let these: Vec<SqlTest> = these.collect();
-        let is_here = |test: &SqlTest| these.iter().any(|it| it.id == test.id);
-        left_out.extend(one.left_out);
-        left_out.extend(
-            one.queries
-                .into_iter()
-                .map(|it| it.id)
-                .filter(|id| !these.iter().any(|test| test.id == *id)),
-        );
-        name = one.name;
-        tests = Some(match tests {
-            None => these,
-            Some(mut tests) => {
-                tests.retain(is_here);
-                tests
-            }
-        });
-    }
-    faults.none_or_all().map_err(wrong)?;
-    left_out.sort_unstable();
-    left_out.dedup();
-    let tests = tests.unwrap_or_default();
-    let (files, bytes) = digests(&folder).map_err(|error| wrong(error.into()))?;
-    let path = folder.display().to_string();
-    for text in files.keys().chain([&name, &path]) {
-        if !text.chars().all(is_printable) {
-            let reason = format!("'{text}' has characters that cannot be shown. Rename it");
-            return Err(FlagError(reason));
-        }
-    }
-    let time = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
-    let clients = asked.clients;
-    let skips_load_errors = asked.skips_load_errors;
-    let plan = SqlWorkload {
-        name,
-        folder,
-        tests,
-        left_out,
-        clients,
-        time,
-        bytes,
-        skips_load_errors,
-        files,
-    };
-    Ok(plan.into())
-}
-
-/// `16.10` as numbers.
-fn numbers(version: &str) -> Option<Vec<u32>> {
-    version.split('.').map(|number| number.parse().ok()).collect()
-}
-
 pub(crate) fn tasks(plan: &SqlWorkload) -> Result<Vec<Task>, WorkloadError> {
-    check_unchanged(&plan.folder, &plan.files)?;
+    check_unchanged(&plan.source)?;
     let load = Task {
         title: "create the schema, load the data, create the indexes".to_string(),
         counts: Counts::RowsInserted,
@@ -152,7 +59,7 @@ pub(crate) fn driver<'a>(
     plan: &'a SqlWorkload,
     site: Site<'a>,
 ) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
-    let folder = read(&plan.folder, (site.dbms, site.dialect), FolderScope::WithoutData)?;
+    let folder = folder(&plan.source, (site.dbms, site.dialect), FolderScope::WithoutData)?;
     Ok(Box::new(Queries { plan, site, folder, sets: RefCell::default() }))
 }
 
@@ -234,9 +141,9 @@ impl Driver for Queries<'_> {
 
     fn prepare(&self, task: &Task, _attempt: u32) -> Result<Option<String>, WorkloadError> {
         if task.fills {
-            check_unchanged(&self.plan.folder, &self.plan.files)?;
+            check_unchanged(&self.plan.source)?;
             let Site { target, dbms, dialect, .. } = self.site;
-            let folder = read(&self.plan.folder, (dbms, dialect), FolderScope::Everything)?;
+            let folder = folder(&self.plan.source, (dbms, dialect), FolderScope::Everything)?;
             let mut skipped = Vec::new();
             fill(&mut *target.connect()?, &folder, dialect, &mut |refused| {
                 if !self.plan.skips_load_errors {

@@ -6,8 +6,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rqps_dbms::Dialect;
-use rqps_plan::{Class, Dbms, suggestion};
+use rqps_plan::{Class, Dbms, ScaleFactor, suggestion};
 use rqps_system::below;
+use rqps_wire::{Connection, Error};
 
 use super::csv::NamedColumns;
 use super::faults::{FaultNotes, FolderError, FolderFaults};
@@ -33,6 +34,8 @@ pub(crate) struct SqlFolder {
     pub(crate) indexes: Option<SqlScript>,
     /// In their order.
     pub(crate) loads: Vec<LoadedFile>,
+    /// Loaded after the files.
+    pub(crate) rows: Option<MadeRows>,
     pub(crate) columns: BTreeMap<String, NamedColumns>,
     pub(crate) queries: Vec<SqlQuery>,
     /// The ids of queries that are for other DBMSs.
@@ -51,6 +54,20 @@ pub(crate) struct SqlScript {
 pub(crate) enum LoadedFile {
     Sql(SqlScript),
     Csv { file: String, table: String, rows: NamedColumns },
+}
+
+/// A folder that rqps makes: its files by their paths, and rows that are in none of them.
+pub(crate) struct MadeFolder {
+    pub(crate) name: &'static str,
+    pub(crate) files: BTreeMap<String, String>,
+    pub(crate) rows: MadeRows,
+}
+
+/// Rows that are made while they are loaded.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MadeRows {
+    pub(crate) scale: ScaleFactor,
+    pub(crate) load: fn(ScaleFactor, &mut dyn Connection) -> Result<(), Error>,
 }
 
 const OPTIONS: &str = "workload.toml";
@@ -89,6 +106,18 @@ pub(crate) fn read(
     reader.read(&options, reading)
 }
 
+/// Reads a folder that rqps makes for a DBMS.
+pub(crate) fn read_made(
+    made: MadeFolder,
+    (dbms, dialect): (Dbms, Dialect),
+) -> Result<SqlFolder, FolderFaults> {
+    let MadeFolder { name, files, rows } = made;
+    let (encoding, files) = (Encoding::Utf8, Some(files));
+    let reader = Reader { root: PathBuf::from(name), dbms, dialect, encoding, files };
+    let read = reader.read(&FolderOptions::default(), FolderScope::Everything)?;
+    Ok(SqlFolder { rows: Some(rows), ..read })
+}
+
 /// Reads a workload in one file, of which all faults are.
 fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
     let path = std::mem::take(&mut reader.root);
@@ -124,7 +153,7 @@ struct Reader {
     dbms: Dbms,
     dialect: Dialect,
     encoding: Encoding,
-    /// The files of a folder that exists in one file alone.
+    /// The files of a folder that is in one file, or only in this process.
     files: Option<BTreeMap<String, String>>,
 }
 
@@ -160,7 +189,8 @@ impl Reader {
         }
         let own = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = options.name.clone().or(own).unwrap_or_else(|| "sql".to_string());
-        Ok(SqlFolder { name, schema, indexes, loads, columns, queries, left_out })
+        let rows = None;
+        Ok(SqlFolder { name, schema, indexes, loads, rows, columns, queries, left_out })
     }
 
     /// The text of a file below the folder.

@@ -3,6 +3,8 @@
 
 use std::cmp::Ordering;
 
+use rqps_wire::ColumnKind;
+
 use super::answer::{Answer, AnswerRow, AnswerValue};
 
 /// How the answers of a statement are compared.
@@ -73,7 +75,7 @@ pub(super) fn likeness(base: &Answer, other: &Answer, rule: LikenessRule) -> Lik
     if !base.is_whole || !other.is_whole {
         return by_digest(base, other, rule);
     }
-    let floats = floats(base, other);
+    let floats = floats(base, other, rule.is_across);
     let is_same =
         |(one, other): (&AnswerRow, &AnswerRow)| is_alike(one, other, &floats, rule.float);
     let has_same_count = base.count == other.count;
@@ -140,15 +142,33 @@ fn by_digest(base: &Answer, other: &Answer, rule: LikenessRule) -> Likeness {
     }
 }
 
-/// The columns in which an answer has a number with a point.
-fn floats(base: &Answer, other: &Answer) -> Vec<bool> {
-    let mut floats = vec![false; base.columns.len()];
-    for row in base.rows.iter().chain(&other.rows) {
-        for (is_float, cell) in floats.iter_mut().zip(row) {
-            *is_float |= matches!(cell, AnswerValue::Float(_));
+/// The columns of numbers that are compared by their tolerance: those with binary fractions, and of
+/// different DBMSs those with other numbers of digits behind the point, as of a quotient.
+fn floats(base: &Answer, other: &Answer, is_across: bool) -> Vec<bool> {
+    let is_float = |column: usize| {
+        let sides = [base, other];
+        let has_float = |side: &Answer| {
+            side.rows.iter().any(|row| matches!(row[column], AnswerValue::Float(_)))
+        };
+        let digits = |side: &Answer| {
+            let digits = side.rows.iter().map(|row| digits_behind_point(&row[column]));
+            digits.max().unwrap_or_default()
+        };
+        let is_decimal = |side: &Answer| side.columns[column].kind == ColumnKind::Decimal;
+        let is_rounded = || sides.iter().all(|it| is_decimal(it)) && digits(base) != digits(other);
+        sides.iter().any(|side| has_float(side)) || is_across && is_rounded()
+    };
+    (0..base.columns.len()).map(is_float).collect()
+}
+
+fn digits_behind_point(cell: &AnswerValue) -> usize {
+    match cell {
+        AnswerValue::Text(text) => {
+            let point = text.iter().position(|byte| *byte == b'.');
+            point.map_or(0, |point| text.len() - point - 1)
         }
+        AnswerValue::Null | AnswerValue::Float(_) => 0,
     }
-    floats
 }
 
 fn is_alike(one: &[AnswerValue], other: &[AnswerValue], floats: &[bool], tolerance: f64) -> bool {
@@ -307,7 +327,7 @@ fn in_words(row: &[AnswerValue], answer: &Answer) -> String {
 mod tests {
     use std::borrow::Cow;
 
-    use rqps_wire::{ColumnKind, Field, ResultColumn, RowVisitor};
+    use rqps_wire::{Field, ResultColumn, RowVisitor};
 
     use super::*;
 
@@ -424,6 +444,22 @@ mod tests {
         };
         let found = likeness(&changed(3), &changed(2), rule(RowSequence::Free));
         assert!(matches!(found, Likeness::Different(it) if it.what == "2 rows affected, not 3"));
+    }
+
+    #[test]
+    fn another_dbms_may_round_a_quotient_but_no_sum() {
+        let across = LikenessRule { is_across: true, ..rule(RowSequence::Free) };
+        let decimal = |value: &'static str| {
+            let mut answer = Answer::new(true);
+            let kind = ColumnKind::Decimal;
+            answer.columns(vec![ResultColumn { name: "x".to_string(), kind }]);
+            answer.row(&[text(value)]);
+            answer
+        };
+        let likeness = |one, other| likeness(&decimal(one), &decimal(other), across);
+        assert_eq!(likeness("6048.9142857142857143", "6048.914286"), Likeness::Same);
+        assert!(matches!(likeness("6048.9142857142857143", "6048.9143"), Likeness::Different(_)));
+        assert!(matches!(likeness("12345678901.23", "12345678901.24"), Likeness::Different(_)));
     }
 
     #[test]

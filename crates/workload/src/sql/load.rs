@@ -55,6 +55,9 @@ pub(super) fn fill(
             }
         }
     }
+    if let Some(rows) = &folder.rows {
+        (rows.load)(rows.scale, connection)?;
+    }
     match &folder.indexes {
         Some(indexes) => run(connection, indexes, dialect.lexis, on_refused),
         None => Ok(()),

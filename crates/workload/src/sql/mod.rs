@@ -1,6 +1,8 @@
-//! A user's own SQL: a folder of schema, data and statements as a workload.
+//! SQL as a workload: a folder of schema, data and statements that a user has, or one that rqps
+//! makes.
 
 mod answer;
+mod asked;
 mod check;
 mod client;
 mod csv;
@@ -21,11 +23,14 @@ mod refused;
 mod sample;
 mod sets;
 mod single;
+mod source;
 mod statements;
 mod tokens;
+mod tpch;
 
+pub(crate) use asked::{asked, tpch_asked};
 pub use check::{CheckedFolder, check_files, check_folder};
-pub(crate) use driver::{asked, driver, tasks};
+pub(crate) use driver::{driver, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub use load::RefusedStatement;

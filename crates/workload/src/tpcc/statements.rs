@@ -203,9 +203,9 @@ impl StatementTemplate {
         self.written(dialect, district, |number, _| dialect.placeholder(number))
     }
 
-    /// As it is shown.
+    /// As it is shown: as it is prepared for the first district.
     pub(super) fn shown(&self, dialect: Dialect) -> String {
-        self.written(dialect, 1, |_, _| "?".to_string()).0
+        self.prepared(dialect, 1).0
     }
 
     /// With values in it, to be explained.
@@ -288,6 +288,7 @@ mod tests {
         assert_eq!(texts.len(), 5);
         assert_eq!(texts[4].1[0], "BEGIN");
         assert_eq!(texts[4].1.len(), 4);
+        assert!(texts[4].1[1].ends_with("where d_w_id = $1 and d_id = $2"), "{texts:?}");
         assert!(texts.iter().flat_map(|(_, texts)| texts).all(|text| !text.contains('{')));
     }
 }

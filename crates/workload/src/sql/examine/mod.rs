@@ -20,13 +20,14 @@ use crate::sql::client::{QueryClient, encoded};
 use crate::sql::csv::Record;
 use crate::sql::driver::{SETS, explained_query};
 use crate::sql::faults::FolderError;
-use crate::sql::folder::{FolderScope, SqlFolder, read};
+use crate::sql::folder::{FolderScope, SqlFolder};
 use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, RowSequence, likeness};
 use crate::sql::limited::within;
 use crate::sql::placeholders::Bound;
 use crate::sql::query::{Enclosing, RowOrder, SqlQuery};
 use crate::sql::sample::sample;
 use crate::sql::sets::draw;
+use crate::sql::source::folder;
 use crate::task::{Site, WorkloadError};
 
 /// Sets of a query that reads, or undoes what it writes; and of one that writes.
@@ -54,12 +55,12 @@ impl<'a> SqlExaminer<'a> {
         let mut with_folders = Vec::new();
         for arm in arms {
             let Site { dbms, dialect, .. } = arm.site;
-            let folder = match folders.get(dbms.name()) {
-                Some(folder) => Rc::clone(folder),
-                None => Rc::new(read(&plan.folder, (dbms, dialect), FolderScope::WithoutData)?),
+            let read = match folders.get(dbms.name()) {
+                Some(read) => Rc::clone(read),
+                None => Rc::new(folder(&plan.source, (dbms, dialect), FolderScope::WithoutData)?),
             };
-            folders.insert(dbms.name(), Rc::clone(&folder));
-            with_folders.push((arm, folder));
+            folders.insert(dbms.name(), Rc::clone(&read));
+            with_folders.push((arm, read));
         }
         let is_base = |(arm, _): &(AnsweringArm<'_>, _)| arm.role == ArmRole::Baseline;
         let base = with_folders.iter().position(is_base).unwrap_or_default();

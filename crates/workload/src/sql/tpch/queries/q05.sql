@@ -1,0 +1,17 @@
+-- Local supplier volume.
+-- rqps: param region text from "select r_name from region"
+-- rqps: param first_day date from years.csv#first_day
+-- rqps: param next_day date from years.csv#next_day
+select n_name, sum(l_extendedprice * (1 - l_discount)) as revenue
+from customer, orders, lineitem, supplier, nation, region
+where c_custkey = o_custkey
+  and l_orderkey = o_orderkey
+  and l_suppkey = s_suppkey
+  and c_nationkey = s_nationkey
+  and s_nationkey = n_nationkey
+  and n_regionkey = r_regionkey
+  and r_name = :region
+  and o_orderdate >= :first_day
+  and o_orderdate < :next_day
+group by n_name
+order by revenue desc, n_name

@@ -1,0 +1,23 @@
+-- Candidates for promotions.
+-- rqps: param color text from colors.csv#first
+-- rqps: param nation text from "select n_name from nation"
+-- rqps: param first_day date from years.csv#first_day
+-- rqps: param next_day date from years.csv#next_day
+select s_name, s_address
+from supplier, nation
+where s_suppkey in (
+    select ps_suppkey
+    from partsupp
+    where ps_partkey in (select p_partkey from part where p_name like :color)
+      and ps_availqty > (
+        select 0.5 * sum(l_quantity)
+        from lineitem
+        where l_partkey = ps_partkey
+          and l_suppkey = ps_suppkey
+          and l_shipdate >= :first_day
+          and l_shipdate < :next_day
+      )
+  )
+  and s_nationkey = n_nationkey
+  and n_name = :nation
+order by s_name

@@ -1,0 +1,1 @@
+select shop_id, amount, payments from takings order by shop_id
