@@ -6,6 +6,7 @@
 mod insert_benchmark;
 mod microbenchmark;
 mod pgbench;
+mod rocksdb;
 mod sql;
 mod tpcc;
 
@@ -18,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::Class;
 use crate::contender::Contender;
 use crate::counts::Counts;
+use crate::dbms::Interface;
 use crate::method::Method;
 use crate::nearest::suggestion;
 
@@ -26,6 +28,7 @@ pub use insert_benchmark::{
 };
 pub use microbenchmark::Microbenchmark;
 pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
+pub use rocksdb::{DBBENCH_TESTS, Dbbench, DbbenchTest};
 pub use sql::{SqlTest, SqlWorkload};
 pub use tpcc::{StockKey, Tpcc};
 
@@ -36,6 +39,11 @@ pub trait Specification {
 
     /// The verb of the command line that runs it.
     fn verb(&self) -> &'static str;
+
+    /// What it says to a DBMS.
+    fn interface(&self) -> Interface {
+        Interface::Sql
+    }
 
     /// A phrase for a sentence: `the Insert Benchmark, version p2025, with …`.
     fn phrase(&self) -> String;
@@ -99,8 +107,8 @@ pub trait Specification {
     /// Whether the data are checked against what was done to them.
     fn is_checked(&self) -> bool;
 
-    /// Why slices cannot measure it, if so.
-    fn refused_by_slices(&self) -> Option<String> {
+    /// Why slices cannot measure these tests, if so.
+    fn refused_by_slices(&self, _tests: &[String]) -> Option<String> {
         None
     }
 
@@ -180,6 +188,7 @@ workloads! {
     "pgbench" => Pgbench,
     "sql" => SqlWorkload,
     "tpcc" => Tpcc,
+    "rocksdb" => Dbbench,
 }
 
 /// Reads a workload by its name.
