@@ -311,11 +311,12 @@ fn compiler(bytes: &[u8], elf: Option<&Elf>) -> Option<String> {
 /// `GCC: (GNU) 7.3.1 20180303`: of several, that of the highest version.
 fn newest_compiler(notes: &[u8]) -> Option<String> {
     let notes = notes.split(|byte| *byte == 0).map(String::from_utf8_lossy);
-    let versioned = notes.filter_map(|note| {
-        let is_compiler = note.starts_with("GCC: ") || note.contains("clang version");
-        let mut words = note.split_whitespace();
-        let version = words.find(|word| word.starts_with(|c: char| c.is_ascii_digit()))?;
-        is_compiler.then(|| (version.to_string(), note.into_owned()))
+    let compilers =
+        notes.filter(|note| note.starts_with("GCC: ") || note.contains("clang version"));
+    let versioned = compilers.filter_map(|note| {
+        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+        let version = note.split_whitespace().find(is_version)?.to_string();
+        Some((version, note.into_owned()))
     });
     versioned.max_by(|one, other| super::version::compare(&one.0, &other.0)).map(|found| found.1)
 }

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{
-    Class, Counts, DBBENCH_TESTS, Dbbench, Method, Microbenchmark, Operation,
-};
+use rqps_plan::{Class, Counts, DBBENCH_TESTS, Dbbench, Method, Microbenchmark, Operation};
 use rqps_wire::{Error, Row};
 use rqps_worker::Kind;
 
