@@ -62,7 +62,7 @@ impl Target {
             Target::Sqlite { library, path, pragmas } => {
                 Ok(Box::new(sqlite::Sqlite::open(*library, path, pragmas)?))
             }
-            Target::Rocksdb(host) => Ok(Box::new(rocksdb::Rocksdb::connect(host)?)),
+            Target::Rocksdb(host) => Ok(Box::new(rocksdb::RocksdbConnection::connect(host)?)),
         }
     }
 }

@@ -50,17 +50,17 @@ pub fn length(head: [u8; HEAD]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(head)).ok().filter(|length| *length <= LONGEST_MESSAGE)
 }
 
-pub(crate) struct Rocksdb {
+pub(crate) struct RocksdbConnection {
     socket: Socket,
 }
 
-impl Rocksdb {
+impl RocksdbConnection {
     pub(crate) fn connect(host: &RocksdbHost) -> Result<Self, Error> {
         let address = Address::Unix { path: host.socket.clone() };
         let waits = Waits::to_log_in(address.to_string(), None, host.cancel.clone());
         let mut socket = Socket::connect(&address, None, waits)?;
         socket.logged_in();
-        Ok(Rocksdb { socket })
+        Ok(RocksdbConnection { socket })
     }
 
     fn ask(&mut self, request: &str) -> Result<Vec<Row>, Error> {
@@ -96,7 +96,7 @@ fn no_sql<T>() -> Result<T, Error> {
     Err(Error::Client("RocksDB has no SQL".to_string()))
 }
 
-impl Connection for Rocksdb {
+impl Connection for RocksdbConnection {
     fn run(&mut self, request: &str) -> Result<u64, Error> {
         Ok(self.ask(request)?.len() as u64)
     }
@@ -161,7 +161,7 @@ mod tests {
                 assert_eq!(request, b"property rocksdb.stats");
                 stream.write_all(&answer).unwrap();
             });
-            Rocksdb::connect(&host).unwrap().query("property rocksdb.stats")
+            RocksdbConnection::connect(&host).unwrap().query("property rocksdb.stats")
         })
     }
 

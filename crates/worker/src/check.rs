@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::WorkerError;
-use crate::data::{Values, number};
+use crate::data::{ValuePool, number};
 use crate::database::Database;
 
 /// What was read. Every key was one of the workload's, and after the one before it.
@@ -16,7 +16,7 @@ pub(crate) struct Read {
 
 /// Reads everything, which also brings it into the cache.
 pub(crate) fn read_all(database: &Database, seed: u64) -> Result<Read, WorkerError> {
-    let values = Values::new(seed);
+    let values = ValuePool::new(seed);
     let known: HashSet<&[u8]> = values.all().collect();
     let (mut read, mut last, mut failure) = (Read::default(), None, None);
     let mut cursor = database.iterator();

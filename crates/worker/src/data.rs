@@ -41,10 +41,10 @@ pub(crate) fn below(random: &mut Xoshiro256PlusPlus, most: u64) -> u64 {
 }
 
 /// All values, one after the other.
-pub(crate) struct Values(Vec<u8>);
+pub(crate) struct ValuePool(Vec<u8>);
 
-impl Values {
-    pub(crate) fn new(seed: u64) -> Values {
+impl ValuePool {
+    pub(crate) fn new(seed: u64) -> ValuePool {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (first, count) = (*PRINTABLE.start(), PRINTABLE.len() as u64);
         let mut bytes = Vec::with_capacity(VALUES as usize * VALUE_BYTES);
@@ -53,7 +53,7 @@ impl Values {
             bytes.extend((0..PIECE / 2).map(|_| first + below(&mut random, count) as u8));
             bytes.extend_from_within(half..);
         }
-        Values(bytes)
+        ValuePool(bytes)
     }
 
     /// The value with this number; the load gives every key that of its own number.
@@ -87,10 +87,10 @@ mod tests {
 
     #[test]
     fn values_are_those_of_their_seed_and_all_different() {
-        let values = Values::new(42);
+        let values = ValuePool::new(42);
         assert_eq!(values.all().collect::<HashSet<_>>().len(), VALUES as usize);
         assert_eq!(values.value(3), values.value(3 + VALUES));
-        assert_ne!(values.value(0), Values::new(43).value(0));
+        assert_ne!(values.value(0), ValuePool::new(43).value(0));
         for piece in values.value(7).chunks(PIECE) {
             assert_eq!(piece[..PIECE / 2], piece[PIECE / 2..], "it compresses to a half");
         }
@@ -100,7 +100,7 @@ mod tests {
     /// (Fowler, Noll, Vo), and was computed by another program.
     #[test]
     fn all_values_stay_what_they_are() {
-        let values = Values::new(42);
+        let values = ValuePool::new(42);
         let bytes = values.all().flatten();
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
             (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3)

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::{ptr, slice};
 
 use crate::WorkerError;
-use crate::library::{Functions, Handle};
-use crate::settings::Settings;
+use crate::library::{Handle, RocksdbFunctions};
+use crate::settings::OpenSettings;
 
 pub(crate) struct Database {
-    functions: &'static Functions,
+    functions: &'static RocksdbFunctions,
     handle: Handle,
     /// As it was opened with; statistics are asked of them.
     options: Handle,
@@ -37,7 +37,7 @@ impl Drop for Owned {
 }
 
 /// A copy of what RocksDB has written, which is freed with its own function.
-fn taken(functions: &Functions, text: *mut c_char) -> Option<String> {
+fn taken(functions: &RocksdbFunctions, text: *mut c_char) -> Option<String> {
     if text.is_null() {
         return None;
     }
@@ -56,9 +56,9 @@ fn text(words: &str) -> Result<CString, WorkerError> {
 impl Database {
     /// Opens the database in a folder, or makes one in an empty folder.
     pub(crate) fn open(
-        functions: &'static Functions,
+        functions: &'static RocksdbFunctions,
         folder: &Path,
-        settings: &Settings,
+        settings: &OpenSettings,
     ) -> Result<Database, WorkerError> {
         let path = text(&folder.to_string_lossy())?;
         let chosen = text(&settings.text())?;
@@ -118,7 +118,7 @@ impl Database {
     }
 
     /// Removes the database in a folder, which is not open.
-    pub(crate) fn destroy(functions: &Functions, folder: &Path) -> Result<(), WorkerError> {
+    pub(crate) fn destroy(functions: &RocksdbFunctions, folder: &Path) -> Result<(), WorkerError> {
         let path = text(&folder.to_string_lossy())?;
         let mut error = ptr::null_mut();
         // SAFETY: the options live until they are destroyed here.
@@ -215,10 +215,10 @@ impl Database {
         done(self.functions, error)
     }
 
-    pub(crate) fn iterator(&self) -> Cursor<'_> {
+    pub(crate) fn iterator(&self) -> KeyCursor<'_> {
         // SAFETY: the database is open, and stays so for as long as the cursor borrows it.
         let handle = unsafe { (self.functions.rocksdb_create_iterator)(self.handle, self.read) };
-        Cursor { database: self, handle }
+        KeyCursor { database: self, handle }
     }
 
     /// Writes what is in memory to files, and waits for that.
@@ -277,13 +277,13 @@ impl Drop for Database {
 }
 
 /// A place among the keys.
-pub(crate) struct Cursor<'a> {
+pub(crate) struct KeyCursor<'a> {
     database: &'a Database,
     handle: Handle,
 }
 
-impl Cursor<'_> {
-    fn functions(&self) -> &'static Functions {
+impl KeyCursor<'_> {
+    fn functions(&self) -> &'static RocksdbFunctions {
         self.database.functions
     }
 
@@ -335,7 +335,7 @@ impl Cursor<'_> {
     }
 }
 
-impl Drop for Cursor<'_> {
+impl Drop for KeyCursor<'_> {
     fn drop(&mut self) {
         // SAFETY: nobody has it any more.
         unsafe { (self.functions().rocksdb_iter_destroy)(self.handle) };
@@ -343,7 +343,7 @@ impl Drop for Cursor<'_> {
 }
 
 #[inline]
-fn done(functions: &Functions, error: *mut c_char) -> Result<(), WorkerError> {
+fn done(functions: &RocksdbFunctions, error: *mut c_char) -> Result<(), WorkerError> {
     match error.is_null() {
         true => Ok(()),
         false => Err(failed(functions, error)),
@@ -351,7 +351,7 @@ fn done(functions: &Functions, error: *mut c_char) -> Result<(), WorkerError> {
 }
 
 #[cold]
-fn failed(functions: &Functions, error: *mut c_char) -> WorkerError {
+fn failed(functions: &RocksdbFunctions, error: *mut c_char) -> WorkerError {
     WorkerError::Failed(taken(functions, error).unwrap_or_default())
 }
 
@@ -366,10 +366,10 @@ pub(crate) const COUNTED: [(i32, &str); 5] = [
 ];
 
 /// The counters of the thread that made it, which stays in that thread.
-pub(crate) struct ThreadCounters(&'static Functions, Handle);
+pub(crate) struct ThreadCounters(&'static RocksdbFunctions, Handle);
 
 impl ThreadCounters {
-    pub(crate) fn of_this_thread(functions: &'static Functions) -> ThreadCounters {
+    pub(crate) fn of_this_thread(functions: &'static RocksdbFunctions) -> ThreadCounters {
         // SAFETY: it has no parameters.
         ThreadCounters(functions, unsafe { (functions.rocksdb_perfcontext_create)() })
     }

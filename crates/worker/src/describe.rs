@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::database::Database;
-use crate::settings::{OWN, Settings};
+use crate::settings::{OWN, OpenSettings};
 use crate::{WorkerError, library, options_file};
 
 /// Opens an empty database with these settings, and returns lines: the version, then options with
@@ -14,7 +14,7 @@ pub fn describe(
     library: &Path,
     settings: Vec<(String, String)>,
 ) -> Result<Vec<String>, WorkerError> {
-    let (functions, settings) = (library::load(library)?, Settings::new(settings)?);
+    let (functions, settings) = (library::load(library)?, OpenSettings::new(settings)?);
     let temporary = std::env::temp_dir();
     let at = |path: &Path| {
         let path = path.to_path_buf();

@@ -21,18 +21,18 @@ macro_rules! functions {
     ) => {
         /// The functions of c.h, by their names there.
         #[allow(non_snake_case)]
-        pub(crate) struct Functions {
+        pub(crate) struct RocksdbFunctions {
             $(pub(crate) $name: unsafe extern "C" fn($($argument),*) $(-> $answer)?,)*
             $(pub(crate) $newer:
                 Option<unsafe extern "C" fn($($newer_argument),*) $(-> $newer_answer)?>,)*
         }
 
-        impl Functions {
+        impl RocksdbFunctions {
             /// # Safety
             ///
             /// The library must be RocksDB: its functions are taken for what c.h declares.
-            unsafe fn from_library(library: &Loaded) -> Result<Functions, WorkerError> {
-                Ok(Functions {
+            unsafe fn from_library(library: &Loaded) -> Result<RocksdbFunctions, WorkerError> {
+                Ok(RocksdbFunctions {
                     $(
                         $name: *unsafe { library.get(stringify!($name).as_bytes()) }
                             .map_err(|_| WorkerError::NoFunction(stringify!($name)))?,
@@ -110,7 +110,7 @@ functions! {
 
 /// Loads a library. Its code becomes part of this process, which runs as the user of servers and
 /// has nothing of rqps's but its program.
-pub(crate) fn load(path: &Path) -> Result<&'static Functions, WorkerError> {
+pub(crate) fn load(path: &Path) -> Result<&'static RocksdbFunctions, WorkerError> {
     let refused = |error: libloading::Error| {
         let mut cause: &dyn std::error::Error = &error;
         while let Some(deeper) = cause.source() {
@@ -121,7 +121,7 @@ pub(crate) fn load(path: &Path) -> Result<&'static Functions, WorkerError> {
     // SAFETY: the code that runs on loading is that of a library that the user wants to measure.
     let library = unsafe { Loaded::open(Some(path), RTLD_NOW | RTLD_LOCAL) }.map_err(refused)?;
     // SAFETY: functions of these names are RocksDB's.
-    let functions = unsafe { Functions::from_library(&library) }?;
+    let functions = unsafe { RocksdbFunctions::from_library(&library) }?;
     // It stays until the process ends: threads of it may still run.
     std::mem::forget(library);
     Ok(Box::leak(Box::new(functions)))

@@ -6,7 +6,7 @@ use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use crate::WorkerError;
-use crate::data::{Key, VALUE_BYTES, Values, below, key};
+use crate::data::{Key, VALUE_BYTES, ValuePool, below, key};
 use crate::database::Database;
 
 /// The tests of db_bench that the worker performs, by its names.
@@ -74,7 +74,7 @@ pub(crate) enum Limit {
 
 /// What was done, in nanoseconds where it is time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Done {
+pub(crate) struct StretchResult {
     /// Calls.
     pub(crate) operations: u64,
     pub(crate) nanos: u64,
@@ -94,7 +94,7 @@ const INTERRUPTION: u64 = 50_000;
 pub(crate) struct Client {
     kind: Kind,
     random: Xoshiro256PlusPlus,
-    values: Values,
+    values: ValuePool,
     /// How many keys there are.
     keys: u64,
     /// The number of the next put.
@@ -105,7 +105,7 @@ impl Client {
     /// `seed` is the client's own; all clients have the same values.
     pub(crate) fn new(kind: Kind, keys: u64, seed: u64, values: u64) -> Client {
         let random = Xoshiro256PlusPlus::seed_from_u64(seed);
-        Client { kind, random, values: Values::new(values), keys, next: 0 }
+        Client { kind, random, values: ValuePool::new(values), keys, next: 0 }
     }
 
     /// Performs operations up to the limit. Each takes `delay` nanoseconds longer.
@@ -114,7 +114,7 @@ impl Client {
         database: &Database,
         limit: Limit,
         delay: u64,
-    ) -> Result<Done, WorkerError> {
+    ) -> Result<StretchResult, WorkerError> {
         match self.kind {
             Kind::ReadRandom => stretch(limit, delay, || self.get(database)),
             Kind::MultiReadRandom => stretch(limit, delay, || self.get_batch(database)),
@@ -187,12 +187,12 @@ fn stretch(
     limit: Limit,
     delay: u64,
     mut operation: impl FnMut() -> Result<u64, WorkerError>,
-) -> Result<Done, WorkerError> {
+) -> Result<StretchResult, WorkerError> {
     let (time, most) = match limit {
         Limit::Time(time) => (time, u64::MAX),
         Limit::Operations(most) => (u64::MAX, most),
     };
-    let mut done = Done::default();
+    let mut done = StretchResult::default();
     let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
     let began = clock(libc::CLOCK_MONOTONIC);
     while done.nanos < time && done.operations < most {

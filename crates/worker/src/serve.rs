@@ -12,7 +12,7 @@ use signal_hook::iterator::Signals;
 
 use crate::database::Database;
 use crate::session::{Session, Shared};
-use crate::settings::Settings;
+use crate::settings::OpenSettings;
 use crate::{WorkerError, library};
 
 /// Where a database is, and where it is asked.
@@ -29,7 +29,7 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
     let Service { library, settings, data: folder, socket } = service;
     let at = |source| WorkerError::File { path: socket.clone(), source };
     let mut signals = Signals::new([SIGTERM]).map_err(at)?;
-    let (functions, settings) = (library::load(&library)?, Settings::new(settings)?);
+    let (functions, settings) = (library::load(&library)?, OpenSettings::new(settings)?);
     let database = RwLock::new(Some(Database::open(functions, &folder, &settings)?));
     let counted = Default::default();
     let shared = Arc::new(Shared { functions, folder, settings, database, counted });

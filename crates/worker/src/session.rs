@@ -9,10 +9,10 @@ use std::time::{Duration, Instant};
 use crate::WorkerError;
 use crate::check::read_all;
 use crate::database::{COUNTED, Database, ThreadCounters};
-use crate::library::Functions;
-use crate::operations::{Client, Done, Kind, Limit};
+use crate::library::RocksdbFunctions;
+use crate::operations::{Client, Kind, Limit, StretchResult};
 use crate::options_file;
-use crate::settings::Settings;
+use crate::settings::OpenSettings;
 
 /// Properties that are 0 when no work is left to background threads.
 const PENDING: [&str; 4] = [
@@ -41,9 +41,9 @@ const GAUGES: [&str; 7] = [
 
 /// What all connections share.
 pub(crate) struct Shared {
-    pub(crate) functions: &'static Functions,
+    pub(crate) functions: &'static RocksdbFunctions,
     pub(crate) folder: PathBuf,
-    pub(crate) settings: Settings,
+    pub(crate) settings: OpenSettings,
     /// None while it is made anew, and at the end.
     pub(crate) database: RwLock<Option<Database>>,
     /// Of all clients, in the order of [`COUNTED`].
@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         let opened = self.shared.open()?;
         let client = self.client.as_mut().ok_or(WorkerError::NoClient)?;
         let before = self.counters.read();
-        let Done { operations, nanos, rows, cpu, delays, delayed } =
+        let StretchResult { operations, nanos, rows, cpu, delays, delayed } =
             client.perform(opened.get(), limit, delay)?;
         for ((total, after), before) in
             self.shared.counted.iter().zip(self.counters.read()).zip(before)

@@ -24,7 +24,7 @@ enum CacheKind {
 
 /// What a database is opened with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Settings {
+pub(crate) struct OpenSettings {
     /// Names, with a dot before the name of an option within another, and values.
     options: Vec<(String, String)>,
     cache: Option<CacheKind>,
@@ -34,9 +34,9 @@ pub(crate) struct Settings {
     pub(crate) has_statistics: bool,
 }
 
-impl Settings {
-    pub(crate) fn new(given: Vec<(String, String)>) -> Result<Settings, WorkerError> {
-        let mut settings = Settings::default();
+impl OpenSettings {
+    pub(crate) fn new(given: Vec<(String, String)>) -> Result<OpenSettings, WorkerError> {
+        let mut settings = OpenSettings::default();
         for (name, value) in given {
             let parsed = match name.as_str() {
                 "cache" => kind(&value).map(|kind| settings.cache = Some(kind)),
@@ -143,12 +143,12 @@ fn bytes(value: &str) -> Option<usize> {
 mod tests {
     use super::*;
 
-    fn settings(text: &str) -> Result<Settings, WorkerError> {
+    fn settings(text: &str) -> Result<OpenSettings, WorkerError> {
         let pair = |pair: &str| {
             let (name, value) = pair.split_once('=').unwrap();
             (name.to_string(), value.to_string())
         };
-        Settings::new(text.split('&').filter(|pair| !pair.is_empty()).map(pair).collect())
+        OpenSettings::new(text.split('&').filter(|pair| !pair.is_empty()).map(pair).collect())
     }
 
     #[test]
