@@ -336,7 +336,8 @@ fn help(command: &mut clap::Command, text: &mut String) {
     let printed = command.clone().term_width(100).render_long_help().to_string();
     let lines: String = printed.lines().flat_map(|line| [line.trim_end(), "\n"]).collect();
     *text += &format!("## {name}\n\n```text\n{lines}```\n\n");
-    for verb in command.get_subcommands_mut().filter(|verb| verb.get_name() != "help") {
+    let is_shown = |verb: &&mut clap::Command| verb.get_name() != "help" && !verb.is_hide_set();
+    for verb in command.get_subcommands_mut().filter(is_shown) {
         help(verb, text);
     }
 }

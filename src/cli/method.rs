@@ -31,9 +31,10 @@ pub(crate) fn choose(
     let asking = Asking { host: &host, clients, estimator: ESTIMATOR };
     let mut choices: Vec<Choice> = Vec::new();
     for test in tests {
-        let (method, why) = match &known {
-            Ok(known) => known.method(asking, &engines, test.family),
-            Err(error) => (Method::Slices, format!("by default: {error}")),
+        let (method, why) = match (&known, test.alone) {
+            (_, Some(why)) => (Method::Runs, why.to_string()),
+            (Ok(known), None) => known.method(asking, &engines, test.family),
+            (Err(error), None) => (Method::Slices, format!("by default: {error}")),
         };
         let name = test.name.clone();
         match choices.iter_mut().find(|choice| choice.method == method && choice.why == why) {

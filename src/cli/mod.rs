@@ -23,6 +23,7 @@ mod pgbench;
 mod plan;
 mod progress;
 mod report;
+mod rocksdb_worker;
 mod run;
 mod selftest;
 mod session;
@@ -54,6 +55,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&�
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
   postgres@/opt/pg/head             your own build, with bin/postgres
+  rocksdb@10.4.2?cache=hyper        RocksDB, with a setting: for db_bench's workloads
   postgres://user@host/db           a remote server, which rqps does not start
   'postgres@{17.6,18.0}:x10{a,b}'   several contenders at once
 
@@ -104,6 +106,9 @@ enum Verb {
     Completions(completions::Arguments),
     /// Print the manual page, or write all of them: rqps man | man -l -
     Man(man::Arguments),
+    /// Load RocksDB and answer requests: rqps starts itself with this verb.
+    #[command(hide = true)]
+    RocksdbWorker(rocksdb_worker::Arguments),
 }
 
 pub(crate) fn main() -> ExitCode {
@@ -126,6 +131,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Selftest(arguments) => selftest::run(&arguments),
         Verb::Completions(arguments) => completions::run(&arguments, Cli::command()),
         Verb::Man(arguments) => man::run(&arguments, Cli::command()),
+        Verb::RocksdbWorker(arguments) => rocksdb_worker::run(arguments),
     });
     let exit = result.unwrap_or_else(|error| {
         tell(&error);

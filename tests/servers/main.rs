@@ -27,6 +27,7 @@ mod profiles;
 mod registries;
 mod reports;
 mod repository;
+mod rocksdb;
 mod safety;
 mod showcase;
 mod sql;

@@ -1,7 +1,9 @@
 //! Descriptors of each DBMS with each of its engines, as data: a table in its folder, and a line
 //! here.
 
-use std::path::Path;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use rqps_observe::{CounterMeaning, Meaning};
 use rqps_plan::{Build, CacheNeed, Contender, Dbms};
@@ -65,6 +67,8 @@ type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, 
 pub(crate) enum TellsVersion {
     /// By loading its library.
     Loaded(fn(&Path) -> Result<String, SourceError>),
+    /// By another process of rqps, which loads its library: this is its command.
+    Hosted(fn(&Path) -> io::Result<(PathBuf, Vec<OsString>)>),
     /// By running its program with these arguments.
     Run {
         arguments: &'static [&'static str],
@@ -73,6 +77,13 @@ pub(crate) enum TellsVersion {
         /// The part after this character is the packager's.
         ends_at: Option<char>,
     },
+}
+
+impl TellsVersion {
+    /// Its builds are libraries: a build may be a single file.
+    pub(crate) fn is_of_a_library(self) -> bool {
+        matches!(self, TellsVersion::Loaded(_) | TellsVersion::Hosted(_))
+    }
 }
 
 /// Where an operating system installs builds.
@@ -127,13 +138,14 @@ pub struct Footprint {
 }
 
 /// The default engine of a DBMS comes before its others.
-static ALL: [&Descriptor; 6] = [
+static ALL: [&Descriptor; 7] = [
     &crate::sqlite::DESCRIPTOR,
     &crate::postgres::DESCRIPTOR,
     &crate::mysql::MYSQL,
     &crate::mysql::MYSQL_ROCKS,
     &crate::mysql::MARIADB,
     &crate::mysql::MARIADB_ROCKS,
+    &crate::rocksdb::DESCRIPTOR,
 ];
 
 impl Descriptor {
@@ -185,6 +197,7 @@ mod tests {
             ("mysql/rocksdb", Dbms::Mysql, "myrocks"),
             ("mariadb", Dbms::Mariadb, "innodb"),
             ("mariadb/rocksdb", Dbms::Mariadb, "myrocks"),
+            ("rocksdb@10.4.2", Dbms::Rocksdb, "rocksdb"),
         ] {
             assert_eq!(named(text), (dbms, dialect), "{text}");
         }

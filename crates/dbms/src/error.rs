@@ -35,6 +35,8 @@ pub enum DbmsError {
     NoMyRocks { dbms: Dbms, version: String, root: PathBuf, hint: &'static str },
     #[error("cannot set '{0}': rqps sets it itself. Remove it")]
     Reserved(String),
+    #[error("'{}': {reason}", library.display())]
+    Settings { library: PathBuf, reason: String },
     #[error("sqlite did not accept {name} = {value}: the value is {actual}")]
     Ignored { name: String, value: String, actual: String },
     #[error("{what} did not start: {reason}")]

@@ -27,6 +27,7 @@ mod process_id;
 mod query_plan;
 mod remote;
 mod rights;
+mod rocksdb;
 mod server_files;
 mod server_folder;
 mod snapshot;

@@ -29,4 +29,4 @@ pub use relay::{
 };
 pub use rqps_wire::{Cancel, Cancelled};
 pub use schedule::Schedule;
-pub use worker::{Until, Work};
+pub use worker::{Performed, Until, Work};

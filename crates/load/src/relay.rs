@@ -16,7 +16,7 @@ use crate::effect::Statements;
 use crate::ending::Ending;
 use crate::halt::Halt;
 use crate::live::{ThreadCost, thread_cost};
-use crate::worker::Work;
+use crate::worker::{Performed, Work};
 
 /// How often cancellation is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -450,6 +450,15 @@ impl DrivenThread {
             Portion::Time(time) => (slice.began + time.as_nanos() as u64, u64::MAX),
             Portion::Operations(most) => (u64::MAX, most),
         };
+        self.current.number.store(self.next[contender], Ordering::Relaxed);
+        self.current.since.store(slice.began, Ordering::Relaxed);
+        if let Some(performed) = work.perform(portion, 0) {
+            let Performed { operations, nanos, effect, .. } = performed?;
+            self.next[contender] += operations;
+            (slice.operations, slice.nanos) = (operations, nanos);
+            (slice.rows, slice.statements) = (effect.rows, effect.statements);
+            return Ok(());
+        }
         let mut ended = slice.began;
         loop {
             self.current.number.store(self.next[contender], Ordering::Relaxed);

@@ -10,6 +10,7 @@ use crate::effect::Effect;
 use crate::halt::Halt;
 use crate::live::Live;
 use crate::recorder::{Recorder, Tally};
+use crate::relay::Portion;
 use crate::schedule::{Schedule, Timetable};
 
 /// How often a worker publishes its cost: often within the second of a reading, and rarely enough
@@ -26,6 +27,13 @@ pub trait Work: Send {
     /// after an error of [`Class::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
+    /// Performs a whole part of a slice, where another process performs operations by itself, since
+    /// each takes less time than a message to it. Each takes `delay` nanoseconds longer. None:
+    /// operations are performed one by one.
+    fn perform(&mut self, _portion: Portion, _delay: u64) -> Option<Result<Performed, Error>> {
+        None
+    }
+
     /// Makes the operation with this number the next one, where the number alone decides what an
     /// operation does: contenders that go to the same number do the same from there on.
     fn seek(&mut self, _operation: u64) {}
@@ -35,6 +43,18 @@ pub trait Work: Send {
 
     /// Ends an execution that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;
+}
+
+/// What [`Work::perform`] has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Performed {
+    pub operations: u64,
+    /// Nanoseconds of the operations in sequence.
+    pub nanos: u64,
+    pub effect: Effect,
+    /// Delays that nothing interrupted, and the nanoseconds spent in them.
+    pub delays: u64,
+    pub delayed: u64,
 }
 
 /// When a worker's run ends.

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use rqps_load::{Counters, Effect, Failure, Halt, Meter, Relay, Slice, Slicing, Turns, Work};
+use rqps_load::{
+    Counters, Effect, Failure, Halt, Meter, Performed, Portion, Relay, Slice, Slicing, Turns, Work,
+};
 use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 /// Notes the order in which contenders are driven.
@@ -216,5 +218,50 @@ fn a_client_that_panics_does_not_leave_the_others_waiting() {
     let failure =
         relay.run(&Turns::all(vec![0; 10]), SLICING, &mut |_| {}, &Cancel::default()).unwrap_err();
     assert!(matches!(failure, Failure::Worker { index: 0, .. }));
+    relay.finish();
+}
+
+/// A process that performs operations by itself, 5 in a millisecond.
+struct Elsewhere {
+    asked: Arc<Mutex<Vec<Portion>>>,
+    socket: UnixStream,
+}
+
+impl Work for Elsewhere {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        unreachable!("operations are not made here")
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        unreachable!("operations are not executed here")
+    }
+
+    fn perform(&mut self, portion: Portion, delay: u64) -> Option<Result<Performed, Error>> {
+        assert_eq!(delay, 0);
+        self.asked.lock().unwrap().push(portion);
+        let effect = Effect::read(15);
+        Some(Ok(Performed { operations: 5, nanos: 1_000_000, effect, ..Performed::default() }))
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        Ok(Interrupter::Socket(self.socket.try_clone()?.into()))
+    }
+}
+
+#[test]
+fn what_another_process_has_performed_and_timed_is_what_a_slice_has() {
+    let asked = Arc::<Mutex<Vec<Portion>>>::default();
+    let (socket, _peer) = UnixStream::pair().unwrap();
+    let work = Box::new(Elsewhere { asked: asked.clone(), socket });
+    let meter: Meter = Box::new(|_| Counters::default());
+    let mut relay = Relay::start(vec![vec![work]], meter).unwrap();
+    let turns = Turns::all(vec![0, 0]);
+    let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap().remove(0);
+    for slice in &slices {
+        assert_eq!((slice.operations, slice.nanos, slice.rows), (5, 1_000_000, 15));
+        assert_eq!(slice.warm_up_operations, 5);
+    }
+    assert_eq!(*asked.lock().unwrap(), [SLICING.warm_up, SLICING.slice].repeat(2));
+    assert_eq!(relay.live()[0].operations(), 10, "the warm-up is not counted");
     relay.finish();
 }

@@ -277,8 +277,10 @@ impl Comparison {
         if self.of.is_chain() && self.uses(Method::Slices) {
             return Err(SlicedChain(self.of.title()));
         }
+        let mut sliced = self.tests();
+        sliced.retain(|test| self.method_of(test) == Method::Slices);
         if self.uses(Method::Slices)
-            && let Some(why) = self.of.refused_by_slices()
+            && let Some(why) = self.of.refused_by_slices(&sliced)
         {
             return Err(ComparisonError::NotSliced(why));
         }

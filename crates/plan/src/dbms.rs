@@ -15,6 +15,15 @@ pub enum Dbms {
     Postgres,
     Mysql,
     Mariadb,
+    Rocksdb,
+}
+
+/// What clients say to a DBMS.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Interface {
+    Sql,
+    /// It is a library with functions for keys and values.
+    KeyValue,
 }
 
 /// What a contender may name of a DBMS.
@@ -30,6 +39,7 @@ struct Described {
     /// A build of it is part of rqps: its name alone means that build.
     is_bundled: bool,
     has_partitions: bool,
+    interface: Interface,
     /// The DBMS whose SQL it mostly accepts.
     resembles: Option<&'static str>,
     /// A setting without which its servers hang under Valgrind.
@@ -44,12 +54,13 @@ const SERVER: Described = Described {
     is_embedded: false,
     is_bundled: false,
     has_partitions: true,
+    interface: Interface::Sql,
     resembles: None,
     valgrind_needs: None,
 };
 
 /// By their places in [`Dbms`].
-static DBMSS: [Described; 4] = [
+static DBMSS: [Described; 5] = [
     Described {
         dbms: Dbms::Sqlite,
         name: "sqlite",
@@ -76,10 +87,19 @@ static DBMSS: [Described; 4] = [
         valgrind_needs: Some("innodb_use_native_aio"),
         ..SERVER
     },
+    Described {
+        dbms: Dbms::Rocksdb,
+        name: "rocksdb",
+        schemes: &[],
+        has_partitions: false,
+        interface: Interface::KeyValue,
+        ..SERVER
+    },
 ];
 
 impl Dbms {
-    pub const ALL: [Dbms; 4] = [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb];
+    pub const ALL: [Dbms; 5] =
+        [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb, Dbms::Rocksdb];
 
     fn kind(self) -> &'static Described {
         &DBMSS[self as usize]
@@ -107,6 +127,10 @@ impl Dbms {
     /// Tables of it can be split by ranges of a key.
     pub fn has_partitions(self) -> bool {
         self.kind().has_partitions
+    }
+
+    pub fn interface(self) -> Interface {
+        self.kind().interface
     }
 
     /// The name of the DBMS whose SQL it mostly accepts.

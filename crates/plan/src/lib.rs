@@ -30,7 +30,7 @@ pub use comparison::{
 };
 pub use contender::{Build, Contender, ContenderError, check_names, is_path, is_printable};
 pub use counts::Counts;
-pub use dbms::Dbms;
+pub use dbms::{Dbms, Interface};
 pub use design::Design;
 pub use flags::Flags;
 pub use group::Group;
@@ -46,7 +46,8 @@ pub use rows_verdict::RowsVerdict;
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
-    InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing, Pgbench, PgbenchScript, Profile,
-    Query, QueryMode, ScaleFactor, Specification, SpecificationError, SqlSource, SqlTest,
-    SqlWorkload, Step, StepKind, StockKey, Tpcc, Workload, default_pause,
+    DBBENCH_TESTS, Dbbench, DbbenchTest, InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing,
+    Pgbench, PgbenchScript, Profile, Query, QueryMode, ScaleFactor, Specification,
+    SpecificationError, SqlSource, SqlTest, SqlWorkload, Step, StepKind, StockKey, Tpcc, Workload,
+    default_pause,
 };

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::cache::Cache;
 use crate::comparison::{Comparison, ComparisonError};
 use crate::contender::{Contender, ContenderError, check_names};
+use crate::dbms::Interface;
 use crate::design::Design;
 use crate::quantity::Memory;
 use crate::workload::{SpecificationError, Workload};
@@ -38,6 +39,13 @@ pub enum PlanError {
          own. Drop it"
     )]
     Memory(String),
+    #[error(
+        "'{0}' has no SQL, so it cannot run {1}. Use the workloads of db_bench, as in --workload \
+         rocksdb:readrandom, or rqps dbbench"
+    )]
+    NoSql(String, &'static str),
+    #[error("'{0}' cannot run {1}, which are for RocksDB. Drop it, or use another workload")]
+    NotRocksdb(String, &'static str),
     #[error(transparent)]
     Workload(#[from] SpecificationError),
     #[error(transparent)]
@@ -99,6 +107,15 @@ impl Plan {
             && let Some(other) = self.contenders.iter().find(|one| !one.has_own_processes())
         {
             return Err(PlanError::Memory(other.name()));
+        }
+        let workload = self.workload();
+        let is_other = |one: &&Contender| one.dbms.interface() != workload.interface();
+        if let Some(other) = self.contenders.iter().find(is_other) {
+            let error = match workload.interface() {
+                Interface::Sql => PlanError::NoSql,
+                Interface::KeyValue => PlanError::NotRocksdb,
+            };
+            return Err(error(other.name(), workload.title()));
         }
         match &self.design {
             Design::Single(workload) => workload.validate(&self.contenders)?,

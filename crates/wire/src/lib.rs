@@ -14,6 +14,7 @@ pub mod mysql;
 mod parameters;
 mod patience;
 pub mod postgres;
+pub mod rocksdb;
 mod rows;
 mod scripted;
 mod socket;
@@ -29,6 +30,7 @@ pub use address::Address;
 pub use error::{Class, Error};
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
+pub use rocksdb::RocksdbHost;
 pub use rows::FetchedRows;
 pub use rqps_system::{Cancel, Cancelled};
 pub use scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
@@ -48,6 +50,8 @@ pub enum Target {
         path: PathBuf,
         pragmas: Vec<(String, String)>,
     },
+    /// A process of rqps's own with a database.
+    Rocksdb(RocksdbHost),
 }
 
 impl Target {
@@ -58,6 +62,7 @@ impl Target {
             Target::Sqlite { library, path, pragmas } => {
                 Ok(Box::new(sqlite::Sqlite::open(*library, path, pragmas)?))
             }
+            Target::Rocksdb(host) => Ok(Box::new(rocksdb::RocksdbConnection::connect(host)?)),
         }
     }
 }

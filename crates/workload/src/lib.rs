@@ -6,6 +6,7 @@
 mod answers;
 mod asked;
 mod check;
+mod dbbench;
 mod explain;
 mod expression;
 mod index_only;
@@ -45,6 +46,7 @@ pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
         Workload::Pgbench(plan) => Ok(pgbench::tasks(plan)),
         Workload::SqlWorkload(plan) => sql::tasks(plan),
         Workload::Tpcc(plan) => Ok(tpcc::tasks(plan)),
+        Workload::Dbbench(plan) => dbbench::tasks(plan),
     }
 }
 
@@ -59,6 +61,7 @@ pub fn driver<'a>(
         Workload::Pgbench(plan) => Ok(pgbench::driver(plan, site)),
         Workload::SqlWorkload(plan) => sql::driver(plan, site),
         Workload::Tpcc(plan) => tpcc::driver(plan, site),
+        Workload::Dbbench(plan) => dbbench::driver(plan, site),
     }
 }
 
@@ -71,7 +74,7 @@ pub fn is_table(name: &str) -> bool {
 }
 
 /// The verbs of the command line that have each contender run a workload once.
-pub static VERBS: [Verb; 4] = [
+pub static VERBS: [Verb; 5] = [
     Verb::of::<insert_benchmark::InsertFlags>("ibench", "Run the Insert Benchmark"),
     Verb::of::<microbenchmark::MicroFlags>("micro", "Run the sysbench microbenchmarks"),
     Verb::of::<microbenchmark::ScaleupFlags>(
@@ -79,10 +82,11 @@ pub static VERBS: [Verb; 4] = [
         "Run the microbenchmarks with increasing numbers of clients",
     ),
     Verb::of::<tpcc::TpccFlags>("tpcc", "Run a workload derived from TPC-C").shows(tpcc::texts),
+    Verb::of::<dbbench::DbbenchFlags>("dbbench", "Run db_bench's workloads on RocksDB"),
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 6] = [
+static COMPARED: [Comparable; 7] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -159,6 +163,19 @@ static COMPARED: [Comparable; 6] = [
         ask: sql::tpch_asked,
         select: |names| Ok(names.to_vec()),
     },
+    Comparable {
+        name: "rocksdb",
+        about: "rocksdb:TEST,… for db_bench's workloads on RocksDB, as in \
+                rocksdb:readrandom,fwdrange",
+        syntax: "rocksdb:TEST,…",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: false,
+        loads_given_sql: false,
+        has_keys: false,
+        ask: dbbench::asked,
+        select: dbbench::select,
+    },
 ];
 
 impl Wanted {
@@ -224,7 +241,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc, tpch)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc, tpch, rocksdb)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

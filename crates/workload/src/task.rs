@@ -55,6 +55,8 @@ pub struct Task {
     /// The number of an operation decides what it does, on every server: slices of long operations
     /// are cut by count.
     pub is_numbered: bool,
+    /// Why it is measured by whole runs, unless slices are asked for.
+    pub alone: Option<&'static str>,
     /// The bytes of its longest statement; 0 if any server accepts that.
     pub statement_bytes: u64,
 }
@@ -83,6 +85,7 @@ impl Task {
             ends: false,
             is_planned_again: false,
             is_numbered: false,
+            alone: None,
             statement_bytes: 0,
         }
     }

@@ -52,7 +52,7 @@ fn words(event: &Event) -> Told {
         }
         Event::Progress { .. } | Event::Measuring { .. } | Event::Lasts { .. } => Nothing,
         Event::Indexing { contender, step } => {
-            Now(format!("{contender}: creating the indexes of {step}"))
+            Now(format!("{contender}: indexes or compaction of {step}"))
         }
         Event::Checking { contender, step } => Now(format!("{contender}: checking {step}")),
         Event::StepDone { contender, step, seconds, rate, unit } => {

@@ -6,7 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use rqps_dbms::Descriptor;
 use rqps_plan::{
-    Cache, Comparison, Contender, Design, Injection, Method, Microbenchmark, Plan, Span,
+    Cache, Comparison, Contender, Dbbench, Design, Injection, Interface, Method, Microbenchmark,
+    Plan, Span, Workload,
 };
 use rqps_study::{Intervention, Variant, variants};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -87,6 +88,10 @@ const FULL: Scale = Scale {
     client: &[0.02, 0.05],
 };
 
+/// The tests of db_bench, where the build is one of RocksDB: few enough for any size.
+const READS: &[&str] = &["readrandom", "fwdrange", "revrange", "multireadrandom"];
+const WHOLE_RUNS: &[&str] = &["readrandom", "overwrite"];
+
 /// One comparison of a selftest.
 pub(super) struct Part {
     /// The name of its folder, which progress shows.
@@ -133,6 +138,16 @@ fn controls(contender: &Contender, count: u32) -> Vec<Side> {
 }
 
 impl Scale {
+    /// The same with tests that a contender has.
+    fn of_contender(&self, contender: &Contender) -> Scale {
+        match contender.dbms.interface() {
+            Interface::Sql => Scale { ..*self },
+            Interface::KeyValue => {
+                Scale { tests: READS, slowed: READS, whole: WHOLE_RUNS, ..*self }
+            }
+        }
+    }
+
     fn secs(&self, method: Method) -> Duration {
         match method {
             Method::Slices => self.secs,
@@ -161,9 +176,11 @@ impl Arguments {
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
         let name = contender.name();
+        let scale = &scale.of_contender(contender);
         let mut parts = Vec::new();
         if self.wants(About::Equals) {
-            let comparison = self.comparison(scale, Method::Slices, scale.tests, self.clients)?;
+            let chosen = (scale.tests, self.clients);
+            let comparison = self.comparison(contender, scale, Method::Slices, chosen)?;
             let sides = controls(contender, scale.controls);
             parts.push(self.part("equals-by-slices", contender, sides, comparison)?);
         }
@@ -199,7 +216,8 @@ impl Arguments {
         data: &Path,
         skipped: &mut Vec<String>,
     ) -> anyhow::Result<Vec<Part>> {
-        let comparison = |tests: &[&str]| self.comparison(scale, Method::Runs, tests, self.clients);
+        let comparison =
+            |tests: &[&str]| self.comparison(contender, scale, Method::Runs, (tests, self.clients));
         let mut limited = |what: &str, injection: Injection| {
             let obstacle = match contender.dbms.is_embedded() {
                 true => Some("it runs inside rqps".to_string()),
@@ -216,7 +234,9 @@ impl Arguments {
         }
         let equals = self.part("equals-by-runs", contender, sides, comparison(scale.whole)?)?;
         let mut parts = vec![equals];
-        if is_one && !self.quick && limited("limited writes", WRITES) {
+        let is_durable = <&Descriptor>::from(contender).durable.is_some();
+        let may_wait = is_durable || contender.dbms.interface() == Interface::Sql;
+        if is_one && !self.quick && may_wait && limited("limited writes", WRITES) {
             let mut durable = contender.clone();
             durable.settings.extend(durably(contender));
             let baseline = (labelled(&durable, "a0".to_string()), None);
@@ -239,14 +259,22 @@ impl Arguments {
             injected(contender, &label, Injection::Delay { server, client })
         };
         let mut sides = vec![injected(contender, "carrier", CARRIER)];
+        let has_client = contender.dbms.interface() == Interface::Sql;
+        if !has_client {
+            let name = contender.name();
+            let why = "a slower client, since the process of the database performs operations";
+            skipped.push(format!("{name}: {why}"));
+        }
         if contender.dbms.is_embedded() {
             let name = contender.name();
             skipped.push(format!("{name}: a slower server, since it runs inside rqps"));
         } else {
             sides.extend(scale.server.iter().map(|&share| delay("server", share, share, 0.0)));
         }
-        sides.extend(scale.client.iter().map(|&share| delay("client", share, 0.0, share)));
-        let comparison = self.comparison(scale, Method::Slices, scale.slowed, self.clients)?;
+        let shares = scale.client.iter().filter(|_| has_client);
+        sides.extend(shares.map(|&share| delay("client", share, 0.0, share)));
+        let chosen = (scale.slowed, self.clients);
+        let comparison = self.comparison(contender, scale, Method::Slices, chosen)?;
         self.part("slowed-by-slices", contender, sides, comparison)
     }
 
@@ -259,7 +287,8 @@ impl Arguments {
     ) -> anyhow::Result<Part> {
         let (method, rounds) = (variant.method, scale.rounds.min(VARIED_ROUNDS));
         let clients = variant.clients;
-        let mut comparison = self.comparison(scale, method, variant.tests, clients)?;
+        let chosen = (variant.tests, clients);
+        let mut comparison = self.comparison(contender, scale, method, chosen)?;
         (comparison.rounds, comparison.fewest_rounds) = (rounds, rounds);
         // Loads differ by little, compared with the effect of a setting.
         comparison.loads = Some(1);
@@ -292,35 +321,51 @@ impl Arguments {
 
     fn comparison(
         &self,
+        contender: &Contender,
         scale: &Scale,
         method: Method,
-        tests: &[&str],
-        clients: u32,
+        (tests, clients): (&[&str], u32),
     ) -> anyhow::Result<Comparison> {
-        let secs = scale.secs(method);
+        let secs = Span(scale.secs(method));
         let names: Vec<String> = tests.iter().map(ToString::to_string).collect();
-        let tests = select(&names, Sequence::Suite)?;
-        // Ranges that are longer than the table are left out.
-        let fits = tests.iter().filter(|test| test.size as u64 <= self.rows.0);
-        let microbenchmark = Microbenchmark {
-            tables: 1,
-            rows: self.rows,
-            clients: vec![clients],
-            read_time: Span(secs),
-            write_time: Span(secs),
-            tests: fits.map(|test| test.short_name().to_string()).collect(),
-            fair_writes: true,
-            pause: Span(Duration::ZERO),
-            quiesce_after_each_write: false,
-            check: true,
+        let of = match contender.dbms.interface() {
+            Interface::Sql => self.microbenchmark(&names, secs, clients)?,
+            Interface::KeyValue => {
+                let (keys, time) = (self.rows, secs);
+                Dbbench { keys, clients, time, tests: names, check: true }.into()
+            }
         };
-        let mut comparison = Comparison::new(microbenchmark.into());
+        let mut comparison = Comparison::new(of);
         comparison.method = method;
         (comparison.rounds, comparison.fewest_rounds) = (scale.rounds, scale.rounds);
         comparison.precision = PRECISION;
         comparison.control = false;
         comparison.guards = !self.no_guards;
         Ok(comparison)
+    }
+
+    fn microbenchmark(
+        &self,
+        names: &[String],
+        secs: Span,
+        clients: u32,
+    ) -> anyhow::Result<Workload> {
+        let tests = select(names, Sequence::Suite)?;
+        // Ranges that are longer than the table are left out.
+        let fits = tests.iter().filter(|test| test.size as u64 <= self.rows.0);
+        let microbenchmark = Microbenchmark {
+            tables: 1,
+            rows: self.rows,
+            clients: vec![clients],
+            read_time: secs,
+            write_time: secs,
+            tests: fits.map(|test| test.short_name().to_string()).collect(),
+            fair_writes: true,
+            pause: Span(Duration::ZERO),
+            quiesce_after_each_write: false,
+            check: true,
+        };
+        Ok(microbenchmark.into())
     }
 }
 
@@ -337,7 +382,8 @@ mod tests {
 
     use super::*;
 
-    const BUILDS: [&str; 5] = [
+    const BUILDS: [&str; 6] = [
+        "rocksdb@10.4.2",
         "postgres@17.6",
         "sqlite",
         "mysql@8.0.33",
@@ -411,7 +457,23 @@ mod tests {
         {
             assert_eq!(titles(&Arguments { only: vec![*about], ..arguments() }), title);
         }
+        let contender: Contender = "rocksdb@10.4.2".parse().unwrap();
+        let (arguments, mut skipped) = (arguments(), Vec::new());
+        let parts = arguments.parts(&contender, &arguments.scale(), Path::new("/"), &mut skipped);
+        let slowed = parts.unwrap().into_iter().find(|part| part.title.contains("slowed")).unwrap();
+        let names = slowed.plan.contenders.iter().map(Contender::name).collect::<Vec<_>>();
+        assert!(names.contains(&"server-2".to_string()), "{names:?}");
+        assert!(!names.iter().any(|name| name.starts_with("client")), "{names:?}");
+        assert!(skipped[0].contains("a slower client"), "{skipped:?}");
+    }
+
+    #[test]
+    fn nothing_remains_of_settings_alone_in_a_quick_selftest() {
+        let contender: Contender = "sqlite".parse().unwrap();
+        let titles = |arguments: &Arguments| {
+            arguments.parts(&contender, &arguments.scale(), Path::new("/"), &mut Vec::new())
+        };
         let none = Arguments { only: vec![About::Settings], quick: true, ..arguments() };
-        assert_eq!(titles(&none), "");
+        assert!(titles(&none).unwrap().is_empty());
     }
 }

@@ -8,7 +8,7 @@ use crate::error::DbmsError;
 /// A config by its name, for one DBMS or several.
 #[derive(Debug)]
 pub struct NamedConfig {
-    /// Its family: `postgres`, `mysql`, `mariadb`, `myrocks` or `sqlite`. MariaDB also uses the
+    /// Its family: `postgres`, `mysql`, `mariadb`, `myrocks`, `rocksdb` or `sqlite`. MariaDB also uses the
     /// configs of MySQL.
     pub family: &'static str,
     pub name: &'static str,
@@ -36,6 +36,7 @@ const CONFIGS: &[NamedConfig] = configs! {
     "mysql": "base" "stock" "z10a" "z11a" "z12a";
     "mariadb": "z10a" "z12a";
     "myrocks": "base" "stock" "za1" "y9c" "y9c4g";
+    "rocksdb": "base" "stock" "universal" "blob";
 };
 
 impl NamedConfig {

@@ -96,7 +96,7 @@ impl Package {
 /// Processor architectures, for [`Package::archs`].
 pub(crate) const X86: &[&str] = &["x86_64"];
 pub(crate) const ARM: &[&str] = &["aarch64"];
-const BOTH: &[&str] = &["x86_64", "aarch64"];
+pub(crate) const BOTH: &[&str] = &["x86_64", "aarch64"];
 
 /// The packages with builds of a DBMS, of all sources or of one.
 pub(super) fn packages(

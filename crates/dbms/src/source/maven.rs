@@ -105,7 +105,11 @@ pub(super) fn unpack(
         let reason = format!("it contains no {dbms}");
         return Err(SourceError::Archive { archive: name.to_string(), reason });
     };
-    zip.unpack(Part { below: &below, needed: needed::of_vendor, ..Part::ALL }, into, tell)
+    let needed = match descriptor(dbms, None).version.is_of_a_library() {
+        true => needed::of_library,
+        false => needed::of_vendor,
+    };
+    zip.unpack(Part { below: &below, needed, ..Part::ALL }, into, tell)
 }
 
 /// The folder of an archive in or below which the server's program is.

@@ -41,11 +41,11 @@ use rqps_plan::{Build, Dbms, Flags, Source};
 use serde::{Deserialize, Serialize};
 
 pub use build::{BuildError, Built, Failure, LIMIT as BUILD_LIMIT, Options as BuildOptions};
-pub(crate) use catalog::{ARM, JAR, Package, Registry, X86};
+pub(crate) use catalog::{ARM, BOTH, JAR, Package, Registry, X86};
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use layout::Loader;
-pub(crate) use probe::vouched;
+pub(crate) use probe::{ask_library, vouched};
 pub use progress::{Progress, Tell};
 pub(crate) use store::Adding;
 

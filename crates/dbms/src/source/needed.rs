@@ -3,6 +3,10 @@
 
 use std::path::Path;
 
+use rqps_plan::Dbms;
+
+use crate::descriptor::descriptor;
+
 /// Omitted from vendors' archives: paths with this start, or, after a star, with this end.
 const LEFT_OUT: &[&str] = &[
     "data/",
@@ -46,6 +50,11 @@ const NOT_OF_DEBIAN: &[&str] = &["gconv", "man", "mysql-test", "pgxs", "systemd"
 pub(super) fn of_vendor(path: &Path) -> bool {
     let is_left_out = matches(LEFT_OUT, path) && path != Path::new(NOTES);
     !is_left_out && (!path.starts_with("bin") || is_program(path))
+}
+
+/// The same where the build is one library: an artifact has it for many systems.
+pub(super) fn of_library(path: &Path) -> bool {
+    descriptor(Dbms::Rocksdb, None).programs.iter().any(|program| path == Path::new(program))
 }
 
 /// The same for a file of a Debian package.

@@ -95,7 +95,7 @@ pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
 
 /// The server's program in a build's folder.
 pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
-    if dbms.is_embedded() && root.is_file() {
+    if descriptor(dbms, None).version.is_of_a_library() && root.is_file() {
         return Ok(root.to_path_buf());
     }
     let programs = descriptor(dbms, None).programs;
@@ -133,7 +133,7 @@ pub(super) fn version(
 fn unpackaged(dbms: Dbms, told: &str) -> &str {
     match descriptor(dbms, None).version {
         TellsVersion::Run { ends_at: Some(end), .. } => told.split(end).next().unwrap_or(told),
-        TellsVersion::Run { ends_at: None, .. } | TellsVersion::Loaded(_) => told,
+        _ => told,
     }
 }
 
@@ -145,13 +145,19 @@ fn told_version(
     tell: &mut Tell,
 ) -> Result<String, SourceError> {
     let failed = |reason: String| SourceError::DoesNotRun { program: server.to_path_buf(), reason };
-    let (arguments, is_it) = match descriptor(dbms, None).version {
-        TellsVersion::Run { arguments, is_it, .. } => (arguments, is_it),
-        TellsVersion::Loaded(version) => return version(vouched(server)?),
-    };
     let (program, mut args) = command;
-    args.extend(arguments.iter().map(OsString::from));
-    args.push("--version".into());
+    let mut arguments: &[&str] = &[];
+    let mut is_it: fn(&str) -> bool = |_| true;
+    let (program, args) = match descriptor(dbms, None).version {
+        TellsVersion::Run { arguments: of_server, is_it: is_that, .. } => {
+            (arguments, is_it) = (of_server, is_that);
+            args.extend(arguments.iter().map(OsString::from));
+            args.push("--version".into());
+            (program, args)
+        }
+        TellsVersion::Loaded(version) => return version(vouched(server)?),
+        TellsVersion::Hosted(command) => command(server).map_err(at(server))?,
+    };
     let asking = Progress::Asking { server: server.to_path_buf() };
     let said = match ask(&program, &args, PATIENCE, asking, tell) {
         // Not the loader that runs it.
@@ -165,7 +171,8 @@ fn told_version(
             return Err(SourceError::MissingLibrary { program, library, package });
         }
         let reason = said.stderr.lines().find(|line| !line.trim().is_empty());
-        return Err(failed(reason.map_or_else(|| said.status.to_string(), str::to_string)));
+        let reason = reason.map(|line| line.strip_prefix("error: ").unwrap_or(line).to_string());
+        return Err(failed(reason.unwrap_or_else(|| said.status.to_string())));
     }
     // It may print its own path, which can contain anything.
     let told = said.stdout.replace(&*server.to_string_lossy(), "");
@@ -180,7 +187,7 @@ fn told_version(
         TellsVersion::Run { arguments: of_other, is_it, .. } => {
             of_other == arguments && is_it(&told)
         }
-        TellsVersion::Loaded(_) => false,
+        TellsVersion::Loaded(_) | TellsVersion::Hosted(_) => false,
     };
     let found = Dbms::ALL.into_iter().find(says).unwrap_or(dbms);
     Err(SourceError::OtherDbms { path: server.to_path_buf(), found, wanted: dbms })
@@ -193,6 +200,17 @@ pub(crate) fn vouched(path: &Path) -> Result<&Path, SourceError> {
         Some(found) => Err(SourceError::ForeignLibrary { library: path.to_path_buf(), found }),
         None => Ok(path),
     }
+}
+
+/// Has a process load a library, and tell of it.
+pub(crate) fn ask_library(
+    program: &Path,
+    arguments: &[OsString],
+    library: &Path,
+    tell: &mut Tell,
+) -> Result<Said, SourceError> {
+    let asking = Progress::Asking { server: library.to_path_buf() };
+    ask(program, arguments, PATIENCE, asking, tell)
 }
 
 /// Runs a program of a build to its end. It is not trusted, so it gets no more rights than a
@@ -283,7 +301,24 @@ fn compiler(bytes: &[u8], elf: Option<&Elf>) -> Option<String> {
     let elf = elf?;
     let is_comment = |name| elf.shdr_strtab.get_at(name) == Some(".comment");
     let section = elf.section_headers.iter().find(|header| is_comment(header.sh_name))?;
-    Some(first_string(bytes.get(section.file_range()?)?)).filter(|text| !text.is_empty())
+    let notes = bytes.get(section.file_range()?)?;
+    // A library has the notes of all compilers of its parts: most of it is the newest one's.
+    let newest = elf.is_lib && elf.interpreter.is_none();
+    let compiler = if newest { newest_compiler(notes) } else { Some(first_string(notes)) };
+    compiler.filter(|text| !text.is_empty())
+}
+
+/// `GCC: (GNU) 7.3.1 20180303`: of several, that of the highest version.
+fn newest_compiler(notes: &[u8]) -> Option<String> {
+    let notes = notes.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+    let compilers =
+        notes.filter(|note| note.starts_with("GCC: ") || note.contains("clang version"));
+    let versioned = compilers.filter_map(|note| {
+        let is_version = |word: &&str| word.starts_with(|c: char| c.is_ascii_digit());
+        let version = note.split_whitespace().find(is_version)?.to_string();
+        Some((version, note.into_owned()))
+    });
+    versioned.max_by(|one, other| super::version::compare(&one.0, &other.0)).map(|found| found.1)
 }
 
 /// The first non-empty string, up to its zero byte.
@@ -310,6 +345,13 @@ mod tests {
         let error = sh("sleep 600", Duration::from_millis(50)).unwrap_err();
         let expected = "'/bin/sh' does not run: it did not end within 0 s. Build or fetch it again";
         assert_eq!(error.to_string(), expected);
+    }
+
+    #[test]
+    fn of_the_compilers_of_a_library_the_newest_made_most_of_it() {
+        let notes = b"GCC: (GNU) 4.4.7 20120313\0GCC: (GNU) 13.3.1 (x)\0$Id$\0GCC: (GNU) 7.3.1\0";
+        assert_eq!(newest_compiler(notes).as_deref(), Some("GCC: (GNU) 13.3.1 (x)"));
+        assert_eq!(newest_compiler(b"$Id$\0").as_deref(), None);
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::together::together;
 use crate::arm::Arm;
 use crate::confine::confine;
 use crate::laps::Laps;
-use crate::selftest::{Dosing, Treatment};
+use crate::selftest::{DelaySite, Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// The uses of random draws in a comparison: the order of loads, of tests in a round, of server
@@ -233,8 +233,8 @@ impl<'a> Slot<'a, '_> {
         let is_moved = setting.is_used_once() && !self.is_kept;
         restore(&loaded, &data, is_moved, setting.plan.memory)?;
         laps.lap("restore");
-        let has_processes = setting.plan.contenders[arm.index].has_own_processes();
-        let dosing = Dosing::of(arm.injection, has_processes, &data)?;
+        let delays = DelaySite::of_contender(&setting.plan.contenders[arm.index]);
+        let dosing = Dosing::of(arm.injection, delays, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
         let at = Place { data, log, environment, ..Place::default() };
         let server = setting.ready[arm.index].start(home, &at, cancel)?;

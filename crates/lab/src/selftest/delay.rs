@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rqps_load::{Effect, Halt, Work, now};
+use rqps_load::{Effect, Halt, Performed, Portion, Work, now};
 use rqps_wire::{Error, Interrupter};
 
 use super::spin::Counted;
@@ -65,6 +65,16 @@ impl Work for Delayed {
         let effect = self.work.execute()?;
         self.delay.spend();
         Ok(effect)
+    }
+
+    fn perform(&mut self, portion: Portion, _delay: u64) -> Option<Result<Performed, Error>> {
+        let performed = self.work.perform(portion, self.delay.nanos.load(Ordering::Relaxed))?;
+        if let Ok(performed) = &performed {
+            self.delay.operations.fetch_add(performed.operations, Ordering::Relaxed);
+            self.delay.timed.fetch_add(performed.delays, Ordering::Relaxed);
+            self.delay.spent.fetch_add(performed.delayed, Ordering::Relaxed);
+        }
+        Some(performed)
     }
 
     fn seek(&mut self, operation: u64) {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rqps_load::{Slice, Work};
-use rqps_plan::{Dose, Injection};
+use rqps_plan::{Contender, Dose, Injection, Interface};
 use rqps_store::RoundRecord;
 
 use super::delay::{Delay, Delayed};
@@ -16,9 +16,32 @@ use crate::contender::file_error;
 pub(crate) struct Dosing {
     /// Shares of an operation's time.
     wanted: (f64, f64),
-    /// None if the DBMS runs in the client.
+    /// None if the DBMS runs in the client, or performs operations by itself.
     server: Option<Spin>,
+    /// In the client, or in the process that performs operations by itself.
     client: Arc<Delay>,
+    site: DelaySite,
+}
+
+/// Where a server can be made slower.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DelaySite {
+    /// Nowhere: it runs in the client.
+    Client,
+    /// In each message that it receives.
+    Message,
+    /// In each operation, which it performs by itself.
+    Operation,
+}
+
+impl DelaySite {
+    pub(crate) fn of_contender(contender: &Contender) -> DelaySite {
+        match (contender.has_own_processes(), contender.dbms.interface()) {
+            (false, _) => DelaySite::Client,
+            (true, Interface::Sql) => DelaySite::Message,
+            (true, Interface::KeyValue) => DelaySite::Operation,
+        }
+    }
 }
 
 /// The counts of server and client.
@@ -29,15 +52,17 @@ impl Dosing {
     /// has processes of its own.
     pub(crate) fn of(
         injection: Option<Injection>,
-        has_processes: bool,
+        site: DelaySite,
         data: &Path,
     ) -> Result<Option<Dosing>, LabError> {
         let Some(Injection::Delay { server, client }) = injection else { return Ok(None) };
-        let spin = match has_processes {
-            false => None,
-            true => Some(Spin::install(data).map_err(file_error("put a library into", data))?),
+        let spin = match site {
+            DelaySite::Client | DelaySite::Operation => None,
+            DelaySite::Message => {
+                Some(Spin::install(data).map_err(file_error("put a library into", data))?)
+            }
         };
-        Ok(Some(Dosing { wanted: (server, client), server: spin, client: Arc::default() }))
+        Ok(Some(Dosing { wanted: (server, client), server: spin, client: Arc::default(), site }))
     }
 
     /// The environment for the start of the server.
@@ -55,7 +80,8 @@ impl Dosing {
         if let Some(spin) = &self.server {
             spin.set(server.round() as u64).map_err(file_error("write", spin.page()))?;
         }
-        self.client.set(client.round() as u64);
+        let of_operation = if self.site == DelaySite::Operation { server } else { 0.0 };
+        self.client.set((client + of_operation).round() as u64);
         Ok(())
     }
 
@@ -121,13 +147,17 @@ impl<'a> Slowed<'a> {
             let (server, client) = dosing.seen()?;
             let (server, client) = (server.since(before.0), client.since(before.1));
             let messages = server.messages as f64 / operations(&all, *slot) as f64;
+            let (server, client) = match dosing.site {
+                DelaySite::Operation => (client.each(), 0.0),
+                DelaySite::Client | DelaySite::Message => (server.each() * messages, client.each()),
+            };
             Ok(Dose {
                 round: pass.round,
                 test: pass.test.clone(),
                 attempt: pass.attempt,
                 contender: names[*slot].to_string(),
-                server: server.each() * messages,
-                client: client.each(),
+                server,
+                client,
                 undisturbed: undisturbed(slices, alone, *slot),
             })
         };

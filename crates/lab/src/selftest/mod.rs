@@ -16,7 +16,7 @@ use rqps_store::RunDirectory;
 use crate::contender::{file_error, folder};
 use crate::{Lab, LabError, Outcome, compare};
 
-pub(crate) use dosing::{Dosing, Slowed};
+pub(crate) use dosing::{DelaySite, Dosing, Slowed};
 pub(crate) use limit::limit;
 pub use limit::obstacle;
 

@@ -6,6 +6,7 @@
 mod insert_benchmark;
 mod microbenchmark;
 mod pgbench;
+mod rocksdb;
 mod scale_factor;
 mod sql;
 mod tpcc;
@@ -19,6 +20,7 @@ use serde::{Deserialize, Serialize};
 use crate::class::Class;
 use crate::contender::Contender;
 use crate::counts::Counts;
+use crate::dbms::Interface;
 use crate::method::Method;
 use crate::nearest::suggestion;
 
@@ -27,6 +29,7 @@ pub use insert_benchmark::{
 };
 pub use microbenchmark::Microbenchmark;
 pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
+pub use rocksdb::{DBBENCH_TESTS, Dbbench, DbbenchTest};
 pub use scale_factor::ScaleFactor;
 pub use sql::{SqlSource, SqlTest, SqlWorkload};
 pub use tpcc::{StockKey, Tpcc};
@@ -38,6 +41,11 @@ pub trait Specification {
 
     /// The verb of the command line that runs it.
     fn verb(&self) -> &'static str;
+
+    /// What it says to a DBMS.
+    fn interface(&self) -> Interface {
+        Interface::Sql
+    }
 
     /// A phrase for a sentence: `the Insert Benchmark, version p2025, with …`.
     fn phrase(&self) -> String;
@@ -101,8 +109,8 @@ pub trait Specification {
     /// Whether the data are checked against what was done to them.
     fn is_checked(&self) -> bool;
 
-    /// Why slices cannot measure it, if so.
-    fn refused_by_slices(&self) -> Option<String> {
+    /// Why slices cannot measure these tests, if so.
+    fn refused_by_slices(&self, _tests: &[String]) -> Option<String> {
         None
     }
 
@@ -182,6 +190,7 @@ workloads! {
     "pgbench" => Pgbench,
     "sql" => SqlWorkload,
     "tpcc" => Tpcc,
+    "rocksdb" => Dbbench,
 }
 
 /// Reads a workload by its name.

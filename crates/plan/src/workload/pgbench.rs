@@ -224,7 +224,7 @@ impl Specification for Pgbench {
         Err(SpecificationError(wrong.to_string()))
     }
 
-    fn refused_by_slices(&self) -> Option<String> {
+    fn refused_by_slices(&self, _tests: &[String]) -> Option<String> {
         let script = self.scripts.iter().find(|script| script.sleeps)?;
         let (id, source) = (&script.id, &script.source);
         Some(format!(

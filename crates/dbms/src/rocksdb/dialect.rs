@@ -1,0 +1,53 @@
+//! RocksDB has no SQL. A plan with statements for it is refused before anything is started
+//! (`Interface` in the crate `plan`), so nothing of this table is ever sent.
+
+use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
+
+pub(crate) static SQL: Sql = Sql {
+    name: "rocksdb",
+    lexis: Lexis {
+        client: ("ldb", '.'),
+        nests_comments: false,
+        has_hash_comments: false,
+        runs_comments: false,
+        backslash: Backslash::Nowhere,
+        name_quotes: &[],
+        has_dollar_quotes: false,
+        has_question_marks: false,
+        own_placeholders: &[],
+        body: Body::Atomic,
+    },
+    placeholder: |_| String::new(),
+    engine: None,
+    float: "",
+    has_decimals: false,
+    has_foreign_keys: false,
+    timestamp: "",
+    cast_to_bigint: "",
+    serial: "",
+    bigserial: "",
+    continue_after: |_, _, _| String::new(),
+    last_key: |_, _, _| Ok(None),
+    take_keys: None,
+    forgets_given_keys: false,
+    zero_is_next_key: false,
+    partitions: Partitions::None,
+    indexes: Indexes::Each,
+    drop_index: |_, _, _| Ok(()),
+    hint: |_| String::new(),
+    forced: Forced::ByName(|_| String::new()),
+    limits_deletes: false,
+    exists: |_| String::new(),
+    tables: "",
+    explain: &[],
+    plan_node: |_| None,
+    query_plan: |_, _| Ok(None),
+    parallel: &[],
+    transactions: Transactions::Text,
+    read_only: (["", ""], ""),
+    is_clustered: true,
+    has_one_writer: false,
+    skip_binary_log: None,
+    // The only request that is asked for by the dialect.
+    thread_queries: &["thread"],
+};

@@ -1,0 +1,260 @@
+//! What one operation of each test does, and the loop that performs operations and times them.
+
+use std::hint::black_box;
+
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
+
+use crate::WorkerError;
+use crate::data::{Key, VALUE_BYTES, ValuePool, below, key};
+use crate::database::Database;
+
+/// The tests of db_bench that the worker performs, by its names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Puts keys in order, without the write-ahead log.
+    FillSeq,
+    ReadRandom,
+    MultiReadRandom,
+    FwdRange,
+    RevRange,
+    /// Puts keys drawn at random, with the log.
+    Overwrite,
+}
+
+/// Keys of a `multireadrandom`; each counts as an operation.
+pub(crate) const BATCH: usize = 10;
+/// Rows of a range.
+pub const RANGE: u64 = 10;
+/// How much of a value a range copies.
+const COPIED: usize = 256;
+
+impl Kind {
+    pub const ALL: [Kind; 6] = [
+        Kind::FillSeq,
+        Kind::ReadRandom,
+        Kind::MultiReadRandom,
+        Kind::FwdRange,
+        Kind::RevRange,
+        Kind::Overwrite,
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::FillSeq => "fillseq",
+            Kind::ReadRandom => "readrandom",
+            Kind::MultiReadRandom => "multireadrandom",
+            Kind::FwdRange => "fwdrange",
+            Kind::RevRange => "revrange",
+            Kind::Overwrite => "overwrite",
+        }
+    }
+
+    pub fn from_name(name: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    pub fn writes(self) -> bool {
+        matches!(self, Kind::FillSeq | Kind::Overwrite)
+    }
+
+    /// How many operations a call counts as.
+    pub fn worth(self) -> u64 {
+        if self == Kind::MultiReadRandom { BATCH as u64 } else { 1 }
+    }
+}
+
+/// When a stretch of operations ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limit {
+    /// At the first operation that ends after so many nanoseconds.
+    Time(u64),
+    Operations(u64),
+}
+
+/// What was done, in nanoseconds where it is time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct StretchResult {
+    /// Calls.
+    pub(crate) operations: u64,
+    pub(crate) nanos: u64,
+    /// Keys that were found, read or put.
+    pub(crate) rows: u64,
+    /// CPU of this thread.
+    pub(crate) cpu: u64,
+    /// Delays that nothing interrupted, and the time spent in them.
+    pub(crate) delays: u64,
+    pub(crate) delayed: u64,
+}
+
+/// If a delay takes this much longer than it should, something else had the CPU.
+const INTERRUPTION: u64 = 50_000;
+
+/// The operations of one client.
+pub(crate) struct Client {
+    kind: Kind,
+    random: Xoshiro256PlusPlus,
+    values: ValuePool,
+    /// How many keys there are.
+    keys: u64,
+    /// The number of the next put.
+    next: u64,
+}
+
+impl Client {
+    /// `seed` is the client's own; all clients have the same values.
+    pub(crate) fn new(kind: Kind, keys: u64, seed: u64, values: u64) -> Client {
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed);
+        Client { kind, random, values: ValuePool::new(values), keys, next: 0 }
+    }
+
+    /// Performs operations up to the limit. Each takes `delay` nanoseconds longer.
+    pub(crate) fn perform(
+        &mut self,
+        database: &Database,
+        limit: Limit,
+        delay: u64,
+    ) -> Result<StretchResult, WorkerError> {
+        match self.kind {
+            Kind::ReadRandom => stretch(limit, delay, || self.get(database)),
+            Kind::MultiReadRandom => stretch(limit, delay, || self.get_batch(database)),
+            Kind::FwdRange => stretch(limit, delay, || self.range(database, true)),
+            Kind::RevRange => stretch(limit, delay, || self.range(database, false)),
+            Kind::FillSeq => stretch(limit, delay, || self.put_next(database)),
+            Kind::Overwrite => stretch(limit, delay, || self.put_again(database)),
+        }
+    }
+
+    fn draw(&mut self) -> u64 {
+        below(&mut self.random, self.keys)
+    }
+
+    fn get(&mut self, database: &Database) -> Result<u64, WorkerError> {
+        let number = self.draw();
+        match database.get(&key(number))? {
+            Some(VALUE_BYTES) => Ok(1),
+            Some(length) => Err(WorkerError::Length { number, length }),
+            None => Err(WorkerError::Missing(number)),
+        }
+    }
+
+    fn get_batch(&mut self, database: &Database) -> Result<u64, WorkerError> {
+        let keys: [Key; BATCH] = std::array::from_fn(|_| key(self.draw()));
+        match database.get_all(&keys, VALUE_BYTES)? {
+            found if found == BATCH as u64 => Ok(found),
+            found => Err(WorkerError::MissingOf { found, wanted: BATCH as u64 }),
+        }
+    }
+
+    fn range(&mut self, database: &Database, is_forward: bool) -> Result<u64, WorkerError> {
+        let mut cursor = database.iterator();
+        cursor.seek(&key(self.draw()));
+        let (mut rows, mut copy) = (0, [0; COPIED]);
+        while rows < RANGE {
+            let is_more = cursor.visit(is_forward, |key, value| {
+                let length = value.len().min(COPIED);
+                copy[..length].copy_from_slice(&value[..length]);
+                black_box((key, &copy));
+            });
+            if !is_more {
+                cursor.check()?;
+                break;
+            }
+            rows += 1;
+        }
+        match rows {
+            0 => Err(WorkerError::EmptyRange),
+            rows => Ok(rows),
+        }
+    }
+
+    fn put_next(&mut self, database: &Database) -> Result<u64, WorkerError> {
+        let number = self.next;
+        self.next += 1;
+        database.put(&key(number), self.values.value(number), false).map(|()| 1)
+    }
+
+    fn put_again(&mut self, database: &Database) -> Result<u64, WorkerError> {
+        let number = self.draw();
+        let value = self.values.value(self.next);
+        self.next += 1;
+        database.put(&key(number), value, true).map(|()| 1)
+    }
+}
+
+/// Repeats an operation, which returns its rows, up to the limit.
+fn stretch(
+    limit: Limit,
+    delay: u64,
+    mut operation: impl FnMut() -> Result<u64, WorkerError>,
+) -> Result<StretchResult, WorkerError> {
+    let (time, most) = match limit {
+        Limit::Time(time) => (time, u64::MAX),
+        Limit::Operations(most) => (u64::MAX, most),
+    };
+    let mut done = StretchResult::default();
+    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+    let began = clock(libc::CLOCK_MONOTONIC);
+    while done.nanos < time && done.operations < most {
+        done.rows += operation()?;
+        done.operations += 1;
+        let mut ended = clock(libc::CLOCK_MONOTONIC);
+        if delay > 0 {
+            let (from, mut spent) = (ended, 0);
+            while spent < delay {
+                ended = clock(libc::CLOCK_MONOTONIC);
+                spent = ended - from;
+            }
+            if spent < delay + INTERRUPTION {
+                done.delays += 1;
+                done.delayed += spent;
+            }
+        }
+        done.nanos = ended - began;
+    }
+    done.cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu;
+    Ok(done)
+}
+
+#[inline]
+fn clock(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
+    unsafe { libc::clock_gettime(clock, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_test_is_found_by_its_name() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.name()), Some(kind));
+        }
+        assert_eq!(Kind::from_name("readseq"), None);
+    }
+
+    #[test]
+    fn a_stretch_ends_by_count_or_with_the_operation_that_ends_after_its_time() {
+        let done = stretch(Limit::Operations(7), 0, || Ok(3)).unwrap();
+        assert_eq!((done.operations, done.rows, done.delays), (7, 21, 0));
+        let done = stretch(Limit::Time(2_000_000), 0, || Ok(1)).unwrap();
+        assert!(done.nanos >= 2_000_000 && done.operations == done.rows, "{done:?}");
+        assert_eq!(stretch(Limit::Operations(0), 0, || Ok(1)).unwrap().operations, 0);
+    }
+
+    #[test]
+    fn a_delay_is_in_the_time_of_its_operation_and_told() {
+        let done = stretch(Limit::Operations(20), 100_000, || Ok(1)).unwrap();
+        assert!(done.nanos >= 20 * 100_000, "{done:?}");
+        assert!(done.delays <= 20 && done.delayed >= done.delays * 100_000, "{done:?}");
+    }
+
+    #[test]
+    fn an_error_ends_a_stretch() {
+        let error = stretch(Limit::Operations(5), 0, || Err(WorkerError::Missing(4)));
+        assert_eq!(error.unwrap_err().to_string(), "key 4 was not found");
+    }
+}

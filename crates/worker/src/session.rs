@@ -1,0 +1,237 @@
+//! What a connection may ask for, a line of words each, and the answers.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+use crate::WorkerError;
+use crate::check::read_all;
+use crate::database::{COUNTED, Database, ThreadCounters};
+use crate::library::RocksdbFunctions;
+use crate::operations::{Client, Kind, Limit, StretchResult};
+use crate::options_file;
+use crate::settings::OpenSettings;
+
+/// Properties that are 0 when no work is left to background threads.
+const PENDING: [&str; 4] = [
+    "rocksdb.mem-table-flush-pending",
+    "rocksdb.num-running-flushes",
+    "rocksdb.compaction-pending",
+    "rocksdb.num-running-compactions",
+];
+/// They must be 0 so many times in a row, since one piece of work may schedule the next,
+const CALM: u32 = 3;
+/// this far apart,
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+/// and that is waited for no longer than this.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+
+/// Numbers that are not counts but states.
+const GAUGES: [&str; 7] = [
+    "rocksdb.block-cache-usage",
+    "rocksdb.cur-size-all-mem-tables",
+    "rocksdb.estimate-num-keys",
+    "rocksdb.estimate-pending-compaction-bytes",
+    "rocksdb.num-running-compactions",
+    "rocksdb.num-running-flushes",
+    "rocksdb.total-sst-files-size",
+];
+
+/// What all connections share.
+pub(crate) struct Shared {
+    pub(crate) functions: &'static RocksdbFunctions,
+    pub(crate) folder: PathBuf,
+    pub(crate) settings: OpenSettings,
+    /// None while it is made anew, and at the end.
+    pub(crate) database: RwLock<Option<Database>>,
+    /// Of all clients, in the order of [`COUNTED`].
+    pub(crate) counted: [AtomicU64; COUNTED.len()],
+}
+
+impl Shared {
+    fn open(&self) -> Result<Opened<'_>, WorkerError> {
+        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        match guard.is_some() {
+            true => Ok(Opened(guard)),
+            false => Err(WorkerError::Closed),
+        }
+    }
+
+    /// Closes the database when nobody works on it any more.
+    pub(crate) fn close(&self) {
+        self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+    }
+
+    /// An empty database in place of this one.
+    fn recreate(&self) -> Result<(), WorkerError> {
+        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
+        // It is closed before it is removed.
+        drop(database.take());
+        Database::destroy(self.functions, &self.folder)?;
+        *database = Some(Database::open(self.functions, &self.folder, &self.settings)?);
+        Ok(())
+    }
+
+    fn counters(&self) -> Result<Vec<String>, WorkerError> {
+        let database = self.open()?;
+        let of_clients = COUNTED.iter().zip(&self.counted);
+        let of_clients =
+            of_clients.map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)));
+        let mut rows: Vec<String> =
+            of_clients.map(|(name, count)| format!("{name}\t{count}")).collect();
+        let gauge = |name: &&str| Some(format!("{name}\t{}\tgauge", database.get().number(name)?));
+        rows.extend(GAUGES.iter().filter_map(gauge));
+        let statistics = database.get().statistics().unwrap_or_default();
+        rows.extend(statistics.lines().filter_map(ticker));
+        Ok(rows)
+    }
+}
+
+/// A counter among the statistics: `rocksdb.wal.bytes COUNT : 17`. Histograms have more words.
+fn ticker(line: &str) -> Option<String> {
+    let (name, count) = line.split_once(" COUNT : ")?;
+    let count: u64 = count.trim().parse().ok()?;
+    (!name.contains(' ')).then(|| format!("{name}\t{count}"))
+}
+
+/// The database, which stays open for as long as this lives.
+struct Opened<'a>(RwLockReadGuard<'a, Option<Database>>);
+
+impl Opened<'_> {
+    fn get(&self) -> &Database {
+        self.0.as_ref().expect("it was there when this was made")
+    }
+}
+
+/// A connection. It stays in its thread, whose counters it reads.
+pub(crate) struct Session<'a> {
+    shared: &'a Shared,
+    client: Option<Client>,
+    counters: ThreadCounters,
+}
+
+impl<'a> Session<'a> {
+    pub(crate) fn new(shared: &'a Shared) -> Session<'a> {
+        let counters = ThreadCounters::of_this_thread(shared.functions);
+        Session { shared, client: None, counters }
+    }
+
+    pub(crate) fn answer(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
+        let words: Vec<&str> = request.split_whitespace().collect();
+        let number =
+            |word: &str| word.parse::<u64>().map_err(|_| WorkerError::Request(request.to_string()));
+        match words[..] {
+            ["time", nanos, delay] => self.perform(Limit::Time(number(nanos)?), number(delay)?),
+            ["count", operations, delay] => {
+                self.perform(Limit::Operations(number(operations)?), number(delay)?)
+            }
+            ["client", kind, keys, seed, values] => {
+                let kind = Kind::from_name(kind);
+                let kind = kind.ok_or_else(|| WorkerError::Request(request.to_string()))?;
+                let (keys, seed, values) = (number(keys)?, number(seed)?, number(values)?);
+                self.client = Some(Client::new(kind, keys, seed, values));
+                Ok(Vec::new())
+            }
+            ["thread"] => Ok(vec![rustix::thread::gettid().as_raw_nonzero().to_string()]),
+            ["version"] => self.version(),
+            ["settings"] => self.settings(),
+            ["counters"] => self.shared.counters(),
+            ["property", name] => {
+                let opened = self.shared.open()?;
+                let value = opened.get().property(name);
+                let value = value.ok_or_else(|| WorkerError::NoProperty(name.to_string()))?;
+                Ok(value.lines().map(str::to_string).collect())
+            }
+            ["read", seed] => {
+                let opened = self.shared.open()?;
+                let read = read_all(opened.get(), number(seed)?)?;
+                Ok(vec![format!("{}\t{}", read.keys, read.as_loaded)])
+            }
+            ["recreate"] => self.shared.recreate().map(|()| Vec::new()),
+            ["flush"] => self.shared.open()?.get().flush().map(|()| Vec::new()),
+            ["wait"] => self.wait(),
+            ["compact"] => {
+                self.wait()?;
+                self.shared.open()?.get().compact();
+                self.wait()
+            }
+            _ => Err(WorkerError::Request(request.to_string())),
+        }
+    }
+
+    fn perform(&mut self, limit: Limit, delay: u64) -> Result<Vec<String>, WorkerError> {
+        let opened = self.shared.open()?;
+        let client = self.client.as_mut().ok_or(WorkerError::NoClient)?;
+        let before = self.counters.read();
+        let StretchResult { operations, nanos, rows, cpu, delays, delayed } =
+            client.perform(opened.get(), limit, delay)?;
+        for ((total, after), before) in
+            self.shared.counted.iter().zip(self.counters.read()).zip(before)
+        {
+            total.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
+        }
+        let numbers = [operations, nanos, rows, cpu, delays, delayed];
+        Ok(vec![numbers.map(|number| number.to_string()).join("\t")])
+    }
+
+    /// Flushes, and waits until no background work is left. Returns what is left after all.
+    fn wait(&self) -> Result<Vec<String>, WorkerError> {
+        let opened = self.shared.open()?;
+        let database = opened.get();
+        database.flush()?;
+        let deadline = Instant::now() + PATIENCE;
+        let mut calm = 0;
+        loop {
+            if database.number("rocksdb.background-errors").is_some_and(|errors| errors > 0) {
+                return Err(WorkerError::Background);
+            }
+            let busy = PENDING.iter().find(|name| database.number(name).is_some_and(|it| it > 0));
+            match busy {
+                None => calm += 1,
+                Some(busy) if Instant::now() > deadline => return Ok(vec![busy.to_string()]),
+                Some(_) => calm = 0,
+            }
+            if calm == CALM {
+                return Ok(Vec::new());
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn options(&self) -> Result<String, WorkerError> {
+        let newest = options_file::newest(&self.shared.folder)?;
+        fs::read_to_string(&newest).map_err(|source| WorkerError::File { path: newest, source })
+    }
+
+    fn version(&self) -> Result<Vec<String>, WorkerError> {
+        let version = options_file::version(&self.options()?).ok_or(WorkerError::NoVersion)?;
+        Ok(vec![version])
+    }
+
+    fn settings(&self) -> Result<Vec<String>, WorkerError> {
+        let options = options_file::options(&self.options()?);
+        let mut rows: Vec<String> =
+            options.into_iter().map(|(name, value)| format!("{name}\t{value}")).collect();
+        let opened = self.shared.open()?;
+        if let Some(bytes) = opened.get().property("rocksdb.block-cache-capacity") {
+            rows.push(format!("block cache, bytes\t{bytes}"));
+        }
+        rows.extend(self.shared.settings.told().into_iter().map(|(a, b)| format!("{a}\t{b}")));
+        Ok(rows)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_are_told_from_histograms() {
+        assert_eq!(ticker("rocksdb.wal.bytes COUNT : 17"), Some("rocksdb.wal.bytes\t17".into()));
+        let histogram = "rocksdb.db.get.micros P50 : 1.0 P95 : 2.0 COUNT : 3 SUM : 4";
+        assert_eq!(ticker(histogram), None);
+        assert_eq!(ticker(""), None);
+    }
+}

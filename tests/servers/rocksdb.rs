@@ -1,0 +1,201 @@
+//! RocksDB: libraries from an artifact, each in a process of its own, and db_bench's workloads on
+//! them, by slices, by whole runs and once.
+
+use std::fs;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::common::result::RunResult;
+use crate::common::{Rqps, Running, await_that, entries, processes};
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::Value;
+
+const OLD: &str = "rocksdb@9.7.3";
+const NEW: &str = "rocksdb@10.4.2";
+const SMALL: &str = "--rows 5K --secs 0.2 --rounds 3 --no-guards --instructions=none";
+
+fn compare(rqps: &Rqps, arguments: &str) -> Running {
+    let out = rqps.out().display().to_string();
+    let words = ["compare", "--out", &out].into_iter().chain(arguments.split_whitespace());
+    Running::start(rqps.command(words))
+}
+
+fn tests(rqps: &Rqps) -> Vec<Value> {
+    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    let result: Value = serde_json::from_str(&text).unwrap();
+    result["comparison"]["contenders"][0]["tests"].as_array().unwrap().clone()
+}
+
+fn named<'a>(tests: &'a [Value], name: &str) -> &'a Value {
+    tests.iter().find(|test| test["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The library of a build in the store, which is fetched if it is not there.
+fn library(rqps: &Rqps) -> PathBuf {
+    rqps.run(&format!("dbms fetch {NEW}")).ok();
+    rqps.home().join("builds/rocksdb-10.4.2-maven/librocksdbjni-linux64.so")
+}
+
+#[test]
+fn two_versions_side_by_side_get_a_verdict_on_each_read() {
+    let rqps = Rqps::with_own_locks();
+    let tests_wanted = "readrandom,fwdrange,revrange,multireadrandom";
+    let arguments = format!("{OLD} {NEW} --workload rocksdb:{tests_wanted} {SMALL} --loads 1");
+    let ended = compare(&rqps, &arguments).finish();
+    assert!([Some(0), Some(1)].contains(&ended.status.code()), "{}", ended.stderr);
+    let tests = tests(&rqps);
+    for name in tests_wanted.split(',') {
+        let test = named(&tests, name);
+        assert!(test["ratio"]["value"].as_f64().is_some_and(|ratio| ratio > 0.1), "{test}");
+        assert_eq!(test["rounds"].as_array().map(Vec::len), Some(3), "{test}");
+    }
+    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    for version in ["9.7.3", "10.4.2"] {
+        assert!(text.contains(&format!("\"version\": \"{version}\"")), "{version}");
+    }
+    // Of the artifact for all systems, too, only one library is kept.
+    for build in ["rocksdb-9.7.3-maven", "rocksdb-10.4.2-maven"] {
+        let mut files = entries(&rqps.home().join("builds").join(build));
+        files.retain(|name| name != "rqps.empty");
+        assert_eq!(files, ["installed.json", "librocksdbjni-linux64.so"], "{build}");
+    }
+    // A batch of ten keys counts ten operations.
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let counted = "select min(reads / operations), max(reads / operations), sum(rows) > 0 from slice \
+                   join round using (round, part, place) where test = 'multireadrandom'";
+    let counted =
+        results.query_row(counted, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
+    if let Ok(counted) = counted {
+        assert_eq!(counted, (10, 10));
+    }
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_cache_that_holds_nothing_is_a_regression_and_the_control_is_none() {
+    let rqps = Rqps::with_own_locks();
+    let slow = format!("slow={NEW}?cache_size=64K");
+    let arguments = format!("{NEW} {slow} --workload rocksdb:readrandom {SMALL}");
+    let ended = compare(&rqps, &arguments).finish().expect_code(1);
+    assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
+    let tests = tests(&rqps);
+    let test = named(&tests, "readrandom");
+    assert!(test["ratio"]["high"].as_f64().unwrap() < 0.9, "{test}");
+    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    assert!(text.contains("not all data are in RocksDB's cache"), "the reader is told");
+}
+
+#[test]
+fn writes_are_whole_runs_that_pay_for_their_compaction() {
+    let rqps = Rqps::with_own_locks();
+    let arguments =
+        format!("{OLD} {NEW} --workload rocksdb:fillseq,overwrite --no-control {SMALL} --loads 1");
+    let ended = compare(&rqps, &arguments).finish();
+    assert!([Some(0), Some(1)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(ended.stdout.contains("leaves work to background threads"), "{}", ended.stdout);
+    let tests = tests(&rqps);
+    for name in ["fillseq", "overwrite"] {
+        let test = named(&tests, name);
+        assert_eq!(test["unit"], "rows inserted per second", "{test}");
+        assert!(test["ratio"]["value"].as_f64().is_some_and(|ratio| ratio > 0.05), "{test}");
+    }
+    compare(&rqps, &format!("{OLD} {NEW} --workload rocksdb:overwrite --method slices {SMALL}"))
+        .finish()
+        .refuses(2, &["'overwrite' leaves work to background threads", "--method runs"]);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn all_tests_run_once_and_the_data_are_checked() {
+    let rqps = Rqps::new();
+    let ended = rqps.start("dbbench", &format!("{NEW} --rows 20K --secs 0.3")).finish().ok();
+    let done = RunResult::of(&rqps.out());
+    let steps = ["load", "readrandom", "fwdrange", "revrange", "multireadrandom", "overwrite"];
+    assert_eq!(done.steps(), steps);
+    done.assert_all_done();
+    assert!(ended.stdout.contains("multireadrandom"), "{}", ended.stdout);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_library_by_its_path_is_known_by_what_it_says() {
+    let rqps = Rqps::new();
+    let library = library(&rqps);
+    let own = rqps.path("mine.so");
+    fs::copy(&library, &own).unwrap();
+    let arguments = format!("rocksdb@{} --rows 1K --secs 0.1 --tests readrandom", own.display());
+    rqps.start("dbbench", &arguments).finish().ok();
+    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    assert!(text.contains("\"version\": \"10.4.2\""), "{text}");
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_started() {
+    let rqps = Rqps::new();
+    let library = library(&rqps);
+    let refused = |arguments: &str, code: i32, words: &[&str]| {
+        compare(&rqps, arguments).finish().refuses(code, words);
+    };
+    let reads = "--workload rocksdb:readrandom";
+    refused(
+        &format!("{NEW} other={NEW}?wirte_buffer_size=1M {reads}"),
+        2,
+        &["no setting 'wirte_buffer_size'", "did you mean 'write_buffer_size'"],
+    );
+    refused(
+        &format!("{NEW} other={NEW}?write_buffer_size=much {reads}"),
+        2,
+        &["does not accept the settings", "write_buffer_size"],
+    );
+    refused(
+        &format!("{NEW} other={NEW}?cache=fifo {reads}"),
+        2,
+        &["cache = fifo: write lru or hyper"],
+    );
+    refused(
+        &format!("{NEW} again={NEW} --workload micro:scan"),
+        2,
+        &["has no SQL", "rqps dbbench"],
+    );
+    refused(&format!("sqlite again=sqlite {reads}"), 2, &["are for RocksDB"]);
+    refused(
+        &format!("{NEW} again={NEW} --workload rocksdb:readrandm"),
+        2,
+        &["did you mean 'readrandom'"],
+    );
+    let math = rqps.path("math.so");
+    fs::copy("/lib/x86_64-linux-gnu/libm.so.6", &math).unwrap();
+    refused(
+        &format!("{NEW} other=rocksdb@{} {reads}", math.display()),
+        2,
+        &["it has no function rocksdb_"],
+    );
+    let cut = rqps.path("cut.so");
+    fs::write(&cut, &fs::read(library).unwrap()[..100_000]).unwrap();
+    refused(&format!("{NEW} other=rocksdb@{} {reads}", cut.display()), 2, &["does not run"]);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_database_that_dies_is_told_and_nothing_is_left_of_it() {
+    let rqps = Rqps::with_own_locks();
+    let arguments = format!(
+        "{OLD} {NEW} --workload rocksdb:readrandom --no-control --rows 5K --secs 5 --rounds 3"
+    );
+    let running = compare(&rqps, &arguments);
+    running.wait_for("round 1");
+    // Of the databases, that of the contender, when all are loaded.
+    std::thread::sleep(Duration::from_secs(2));
+    let is_contender = |pid: &i32| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.contains("rocksdb-10.4.2-maven")
+    };
+    let victims = || processes::below(&rqps.home()).into_iter().filter(is_contender);
+    await_that("the contender's database is up", || victims().next().is_some());
+    victims().for_each(|pid| processes::signal(pid, Signal::KILL));
+    let ended = running.finish();
+    assert_ne!(ended.status.code(), Some(0), "{}", ended.stdout);
+    assert!(ended.stderr.contains("rocksdb@10.4.2"), "{}", ended.stderr);
+    rqps.assert_nothing_is_left();
+}
