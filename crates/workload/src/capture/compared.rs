@@ -385,7 +385,10 @@ fn tables(items: &[SqlItem]) -> Vec<TableReference> {
             && !is_in_function
             && !before.is_some_and(|it| is_one(it, &["distinct", "for", "key"]));
         place += 1;
-        while begins {
+        if !begins {
+            continue;
+        }
+        loop {
             while items.get(place).is_some_and(|it| is_one(it, &["only", "lateral", "ignore"])) {
                 place += 1;
             }
