@@ -73,10 +73,13 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let written = capture.write(out, &from)?;
     let of = if written.is_by_calls { "calls" } else { "time" };
     let shown = out.display();
+    let left_out = match written.left_out {
+        0 => String::new(),
+        count => format!("; {count} left out"),
+    };
     output::print(&format!(
-        "{shown}: {} statements, {:.2} % of the captured {of}; {} left out: {shown}/capture.md says \
-         why\n",
-        written.statements, written.share, written.left_out
+        "{shown}: {} statements, {:.2} % of the captured {of}{left_out}. {shown}/capture.md lists all\n",
+        written.statements, written.share
     ))?;
     for remark in &written.remarks {
         output::print(&format!("  {remark}\n"))?;
