@@ -17,6 +17,7 @@ use rqps_workload::{Asked, Wanted};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::load_errors::OnLoadError;
 use super::method;
 use super::report;
 use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, Session};
@@ -254,24 +255,6 @@ impl FromStr for ToFail {
     }
 }
 
-/// What a statement that cannot be loaded means.
-#[derive(Clone, Copy, Debug)]
-struct OnLoadError {
-    skips: bool,
-}
-
-impl FromStr for OnLoadError {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "stop" => Ok(OnLoadError { skips: false }),
-            "skip" => Ok(OnLoadError { skips: true }),
-            _ => Err(format!("'{text}' is not a way to go on. Write stop or skip")),
-        }
-    }
-}
-
 impl ToProfile {
     fn profiled(&self, wanted: &Wanted) -> anyhow::Result<Profiled> {
         Ok(match self {
@@ -306,6 +289,13 @@ impl Arguments {
     pub(crate) fn plan(&self) -> anyhow::Result<Plan> {
         let wanted = self.workload.clone().unwrap_or_else(Wanted::usual);
         let mut comparison = Comparison::new(self.workload(&wanted)?);
+        let fails_on_answers = matches!(self.fail_on.0, FailOn::Rows | FailOn::Plan);
+        if fails_on_answers && !rqps_workload::has_answers(&comparison.of) {
+            bail!(
+                "--fail-on rows and --fail-on plan are for queries of your own (--workload sql:DIR), \
+                 whose answers are compared. Use --fail-on regression or code-path"
+            );
+        }
         let cache = self.session.cache().or(Some(Cache::Cached));
         match self.method {
             Some(method) => comparison.method = method,
@@ -467,6 +457,16 @@ mod tests {
     struct Line {
         #[command(flatten)]
         arguments: Arguments,
+    }
+
+    #[test]
+    fn only_queries_of_ones_own_can_fail_on_rows_and_plans() {
+        for kind in ["rows", "plan"] {
+            let words = ["compare", "a=sqlite", "b=sqlite", "--workload", "micro:scan"];
+            let line = Line::parse_from(words.into_iter().chain(["--fail-on", kind]));
+            let error = line.arguments.plan().unwrap_err().to_string();
+            assert!(error.contains("--workload sql:DIR"), "{error}");
+        }
     }
 
     #[test]

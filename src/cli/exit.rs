@@ -7,6 +7,7 @@ use rqps_dbms::{DbmsError, HomeError};
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
+use rqps_workload::CaptureError;
 use serde::{Deserialize, Serialize};
 
 /// How a command ended, for the calling shell, by severity.
@@ -65,6 +66,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<DbmsError>() {
         return of_dbms(error);
     }
+    if let Some(error) = error.downcast_ref::<CaptureError>() {
+        return of_capture(error);
+    }
     if error.downcast_ref::<std::io::Error>().is_some() {
         return Exit::Failed;
     }
@@ -83,6 +87,15 @@ fn of_lab(error: &LabError) -> Exit {
         | LabError::ForeignServer
         | LabError::StoredBaseline(_)
         | LabError::Memory { .. } => Exit::Usage,
+        _ => Exit::Failed,
+    }
+}
+
+fn of_capture(error: &CaptureError) -> Exit {
+    match error {
+        CaptureError::Wire(rqps_wire::Error::Interrupted(_)) => Exit::Interrupted,
+        CaptureError::Wire(rqps_wire::Error::Address { .. }) => Exit::Usage,
+        error if error.is_refusal() => Exit::Usage,
         _ => Exit::Failed,
     }
 }

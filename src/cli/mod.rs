@@ -3,6 +3,7 @@
 
 mod build;
 mod cancel;
+mod capture;
 mod clean;
 mod compare;
 mod completions;
@@ -14,6 +15,7 @@ mod doctor;
 mod documents;
 mod exit;
 mod index;
+mod load_errors;
 mod log;
 mod man;
 mod matrix;
@@ -92,9 +94,12 @@ enum Verb {
     Plan(plan::Arguments),
     /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
-    /// Check folders of your own SQL.
+    /// Check folders of your own SQL, or capture them from a server or a log.
     #[command(subcommand)]
     Sql(sql::Verb),
+    /// The same as rqps sql capture.
+    #[command(hide = true)]
+    Capture(capture::Arguments),
     /// Fetch, build, start and inspect DBMSs.
     #[command(subcommand)]
     Dbms(dbms::Verb),
@@ -126,6 +131,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Sql(verb) => sql::run(&verb),
+        Verb::Capture(arguments) => capture::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Selftest(arguments) => selftest::run(&arguments),

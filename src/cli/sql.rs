@@ -10,8 +10,10 @@ use rqps_plan::{Build, Contender, Dbms, Method, Sweep};
 use rqps_system::Cancel;
 use rqps_workload::{CheckedFolder, FolderFaults, Site, check_files, check_folder};
 
+use super::capture;
 use super::dbms::temporary;
 use super::exit::Exit;
+use super::load_errors::OnLoadError;
 use super::output;
 use super::progress::Fetching;
 use super::session::Setup;
@@ -22,6 +24,11 @@ pub(crate) enum Verb {
     ///
     /// Prints everything that is wrong with its file and line, and exits with 2 then.
     Check(Arguments),
+    /// Write a folder of the statements that a server executes, from its statistics or its log
+    ///
+    /// Executes none of them. DIR/capture.md tells their shares, what is left out, and where values
+    /// come from; then the folder needs a schema and data.
+    Capture(capture::Arguments),
 }
 
 #[derive(Args)]
@@ -35,14 +42,23 @@ pub(crate) struct Arguments {
     /// Seed of the random draws of parameters.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Fail because of a statement that cannot be loaded, or only list it
+    #[arg(long, value_name = "stop|skip", default_value = "stop")]
+    load_errors: OnLoadError,
 }
 
 pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
-    let Verb::Check(Arguments { folder, contenders, seed }) = verb;
+    match verb {
+        Verb::Check(arguments) => check(arguments),
+        Verb::Capture(arguments) => capture::run(arguments),
+    }
+}
+
+fn check(Arguments { folder, contenders, seed, load_errors }: &Arguments) -> anyhow::Result<Exit> {
     let contenders: Vec<Contender> = contenders.iter().flat_map(|sweep| sweep.0.clone()).collect();
     match contenders.is_empty() {
         true => files(folder),
-        false => servers(folder, &contenders, *seed),
+        false => servers(folder, &contenders, *seed, *load_errors),
     }
 }
 
@@ -70,7 +86,12 @@ fn print_faults(whose: &str, faults: &FolderFaults) -> anyhow::Result<()> {
 }
 
 /// Loads the folder into each contender, and compares what they have then.
-fn servers(folder: &Path, contenders: &[Contender], seed: u64) -> anyhow::Result<Exit> {
+fn servers(
+    folder: &Path,
+    contenders: &[Contender],
+    seed: u64,
+    load_errors: OnLoadError,
+) -> anyhow::Result<Exit> {
     if let Some(one) = contenders.iter().find(|one| matches!(one.build, Build::Server { .. })) {
         bail!(
             "cannot check a folder on '{}': its schema could replace tables there. Name builds",
@@ -94,6 +115,10 @@ fn servers(folder: &Path, contenders: &[Contender], seed: u64) -> anyhow::Result
             checked.rows.len(),
             checked.queries
         ))?;
+        for error in &checked.load_errors {
+            output::print(&format!("  load error: {error}\n"))?;
+            exit = if load_errors.skips { exit } else { Exit::Usage };
+        }
         for fault in &checked.faults {
             output::print(&format!("  {fault}\n"))?;
             exit = Exit::Usage;

@@ -193,3 +193,16 @@ fn a_view_of_one_side_and_another_query_plan_are_found() {
     let told = Running::start(rqps.command(words.split_whitespace())).finish().expect_code(0);
     assert!(told.stdout.contains("different rows"), "{}", told.stdout);
 }
+
+#[test]
+fn a_query_that_fails_everywhere_is_no_verdict() {
+    let rqps = Rqps::with_own_locks();
+    let folder = rqps.path("shop");
+    fs::create_dir_all(folder.join("queries")).unwrap();
+    fs::write(folder.join("queries/good.sql"), "select 1").unwrap();
+    fs::write(folder.join("queries/bad.sql"), "select * from nowhere").unwrap();
+    let ended = compare(&rqps, &folder, "sqlite more=sqlite?mmap_size=256M").finish();
+    let ended = ended.expect_code(2);
+    let said = "query 'bad' fails in all contenders: it cannot be prepared: no such table: nowhere";
+    assert!(ended.stderr.contains(said), "{}", ended.stderr);
+}

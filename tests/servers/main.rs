@@ -6,6 +6,7 @@ mod common;
 
 mod answers;
 mod build;
+mod capture;
 mod compare;
 mod configs;
 mod dbms;

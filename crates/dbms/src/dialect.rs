@@ -6,6 +6,8 @@ use std::ops::Deref;
 use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error, Row, query_if_allowed};
 
+use crate::statement_statistics::{CatalogColumn, StatisticsReader, catalog_columns};
+
 /// The SQL of a DBMS with one of its engines.
 #[derive(Clone, Copy)]
 pub struct Dialect(pub(crate) &'static Sql);
@@ -78,6 +80,10 @@ pub struct Sql {
     /// Queries for the kernel's id of the thread that serves a connection. A DBMS knows at most one
     /// of them.
     pub thread_queries: &'static [&'static str],
+    /// Reads what the server has counted of statements; none where it counts nothing.
+    pub statement_statistics: Option<StatisticsReader>,
+    /// The query for the columns of all tables: see [`Dialect::catalog_columns`].
+    pub columns: &'static str,
 }
 
 /// How a text is split into statements, and what of it is no SQL but a literal, a comment or a
@@ -215,6 +221,14 @@ impl Dialect {
             Transactions::Prepared { write, .. } if writes => write,
             Transactions::Prepared { read, .. } => read,
         }
+    }
+
+    /// The columns of all tables in the database of a connection.
+    pub fn catalog_columns(
+        self,
+        connection: &mut dyn Connection,
+    ) -> Result<Vec<CatalogColumn>, Error> {
+        catalog_columns(connection, self.columns)
     }
 
     /// The server's thread that serves a connection, where it reports it.

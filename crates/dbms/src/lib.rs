@@ -33,6 +33,7 @@ mod server_folder;
 mod snapshot;
 pub mod source;
 mod sqlite;
+mod statement_statistics;
 mod template;
 mod theirs;
 
@@ -64,6 +65,9 @@ pub use server_files::{outputs, start_beside};
 pub use snapshot::{copy_data, forget_data, move_data, settle_data, spread_data};
 pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
+pub use statement_statistics::{
+    CatalogColumn, CountedStatement, StatementStatistics, StatisticsError, StatisticsReader,
+};
 
 /// The user of rqps's own servers over loopback, with a password ([`Place::password`]).
 pub const LOOPBACK_USER: &str = "rqps";

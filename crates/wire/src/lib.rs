@@ -9,6 +9,7 @@ mod address;
 mod certificate;
 mod connect;
 mod error;
+mod lift;
 mod login;
 pub mod mysql;
 mod parameters;
@@ -28,6 +29,7 @@ use std::path::PathBuf;
 
 pub use address::Address;
 pub use error::{Class, Error};
+pub use lift::lift;
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
 pub use rocksdb::RocksdbHost;

@@ -5,6 +5,7 @@
 
 mod answers;
 mod asked;
+mod capture;
 mod check;
 mod dbbench;
 mod explain;
@@ -27,6 +28,9 @@ pub use answers::{
     AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner, has_answers,
 };
 pub use asked::{Asked, FlagError, StatementTexts, Verb, Wanted};
+pub use capture::{
+    Capture, CaptureError, CaptureOptions, CaptureSummary, capture_file, capture_server,
+};
 pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};

@@ -3,5 +3,5 @@
 
 mod mysql;
 mod postgres;
-mod server;
+pub(crate) mod server;
 mod tls;

@@ -62,6 +62,8 @@ const SQL: Sql = Sql {
         "select thread_os_id from performance_schema.threads where processlist_id = connection_id()",
         "select tid from information_schema.processlist where id = connection_id()",
     ],
+    statement_statistics: Some(super::statement_statistics::read),
+    columns: super::statement_statistics::COLUMNS,
 };
 
 pub(crate) static INNODB_SQL: Sql = Sql { name: "innodb", engine: Some("innodb"), ..SQL };

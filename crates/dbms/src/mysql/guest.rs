@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rqps_plan::Contender;
 use rqps_system::Cancel;
-use rqps_wire::{Connection, Error, Login, Row, Target, mysql, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, Login, Row, Target, lift, mysql, query_if_allowed, scalar};
 
 use super::control::{MysqlControl, variable as global};
 use super::{grants, target};
@@ -188,9 +188,9 @@ impl Guest for MysqlGuest {
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
         let mut connection = target(self.login.clone()).connect()?;
         for limit in LIMITS {
-            match connection.run(&format!("set session {limit}")) {
+            match lift(&mut *connection, &format!("set session {limit}")) {
                 Err(Error::Server { code, .. }) if code.starts_with(UNKNOWN_VARIABLE) => {}
-                result => drop(result?),
+                result => result?,
             }
         }
         Ok(connection)

@@ -14,6 +14,7 @@ pub(crate) mod query_plan;
 mod quiesce;
 mod reported;
 mod size;
+mod statement_statistics;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

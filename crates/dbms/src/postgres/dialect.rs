@@ -54,6 +54,8 @@ pub(crate) static SQL: Sql = Sql {
     has_one_writer: false,
     skip_binary_log: None,
     thread_queries: &["select pg_backend_pid()"],
+    statement_statistics: Some(super::statement_statistics::read),
+    columns: super::statement_statistics::COLUMNS,
 };
 
 /// Sessions lose the ids that they reserved from the sequence but did not use, and so does

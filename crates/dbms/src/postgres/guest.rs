@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rqps_plan::Contender;
 use rqps_system::Cancel;
-use rqps_wire::{Connection, Error, Login, Row, Target, postgres, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, Login, Row, Target, lift, postgres, query_if_allowed, scalar};
 
 use super::control::PostgresControl;
 use super::target;
@@ -122,7 +122,7 @@ impl PostgresGuest {
     /// a pool would be shared with others.
     fn begin(connection: &mut dyn Connection) -> Result<(), Error> {
         // A timeout that ends it leaves a failed transaction behind.
-        postgres::lift(connection, "rollback; begin; set local statement_timeout = 0")
+        lift(connection, "rollback; begin; set local statement_timeout = 0")
     }
 
     /// The evidence that two connections are not two sessions.

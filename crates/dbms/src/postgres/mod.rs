@@ -9,6 +9,7 @@ mod meter;
 mod password;
 pub(crate) mod query_plan;
 mod reported;
+mod statement_statistics;
 
 use std::ffi::OsString;
 use std::fs;

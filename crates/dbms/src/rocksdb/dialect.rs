@@ -50,4 +50,6 @@ pub(crate) static SQL: Sql = Sql {
     skip_binary_log: None,
     // The only request that is asked for by the dialect.
     thread_queries: &["thread"],
+    statement_statistics: None,
+    columns: "",
 };

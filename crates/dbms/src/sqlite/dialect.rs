@@ -54,6 +54,9 @@ pub(crate) static SQL: Sql = Sql {
     has_one_writer: true,
     skip_binary_log: None,
     thread_queries: &[],
+    statement_statistics: None,
+    columns: "select m.name, c.name, c.type, c.pk from sqlite_master m \
+              join pragma_table_info(m.name) c where m.type = 'table'",
 };
 
 fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Result<(), Error> {

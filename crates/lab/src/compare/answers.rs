@@ -1,11 +1,13 @@
 //! Whether all arms answer alike: before anything is measured, each query is executed by all of
 //! them, on copies of the first load.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_plan::{Method, RowsVerdict, Workload};
 use rqps_store::{AnswerRecord, RunDirectory};
-use rqps_workload::{AnsweringArm, ArmAnswers, ArmRole, Site, TestAnswers, examiner, has_answers};
+use rqps_workload::{
+    AnsweringArm, ArmAnswers, ArmRole, FolderFaults, Site, TestAnswers, examiner, has_answers,
+};
 
 use super::loads::load;
 use super::parts::Parts;
@@ -34,9 +36,28 @@ pub(super) fn make(
             group(lab, directory, setting, (part, &members))?;
         }
     }
-    let fails = directory.answers()?.into_iter();
-    let fails = fails.filter(|answer| answer.verdict == RowsVerdict::Fails);
+    let answers = directory.answers()?;
+    let faults = fail_everywhere(&answers);
+    if !faults.is_empty() {
+        let faults = FolderFaults::of_failing(&faults);
+        return Err(LabError::Workload(faults.into()));
+    }
+    let fails = answers.into_iter().filter(|answer| answer.verdict == RowsVerdict::Fails);
     Ok(fails.map(|answer| (answer.test, answer.arm)).collect())
+}
+
+/// The tests that no arm can execute, with what one was told: the workload is at fault, and no
+/// contender.
+fn fail_everywhere(answers: &[AnswerRecord]) -> Vec<(String, String)> {
+    let mut tests: BTreeMap<&str, Option<&AnswerRecord>> = BTreeMap::new();
+    for answer in answers {
+        let first = tests.entry(&answer.test).or_insert(Some(answer));
+        if answer.verdict != RowsVerdict::Fails {
+            *first = None;
+        }
+    }
+    let failing = tests.into_values().flatten();
+    failing.map(|it| (it.test.clone(), it.detail.clone().unwrap_or_default())).collect()
 }
 
 /// The arms that are asked together: as in rounds; for whole runs, which may not fit into memory
@@ -164,4 +185,33 @@ fn record(test: &str, arm: String, answers: ArmAnswers) -> (AnswerRecord, Option
         plans: plans.into_iter().map(kept).collect(),
     };
     (record, differing)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_that_no_arm_executes_is_a_fault_of_the_workload() {
+        let record = |test: &str, arm: &str, verdict| AnswerRecord {
+            test: test.to_string(),
+            arm: arm.to_string(),
+            verdict,
+            detail: Some(format!("no such table in {arm}")),
+            ..AnswerRecord::default()
+        };
+        let (fails, same) = (RowsVerdict::Fails, RowsVerdict::Same);
+        let answers = [
+            record("all", "base", fails),
+            record("all", "other", fails),
+            record("none", "base", same),
+            record("none", "other", same),
+            record("one", "base", same),
+            record("one", "other", fails),
+        ];
+        let expected = ("all".to_string(), "no such table in base".to_string());
+        assert_eq!(fail_everywhere(&answers), [expected]);
+        let faults = FolderFaults::of_failing(&fail_everywhere(&answers)).to_string();
+        assert_eq!(faults, "query 'all' fails in all contenders: no such table in base");
+    }
 }

@@ -14,6 +14,10 @@ use crate::document::{
 /// Queries of a contender that a comment names.
 const NAMED: usize = 5;
 
+/// Contenders and queries of which a comment has tables.
+const TABLES: usize = 2;
+const ROWS: usize = 10;
+
 const NOTE: &str = "Rows are compared before anything is measured, for up to 20 sets of values of a \
      query that reads and 100 of one that writes. Share is that of the baseline's time, by weights. \
      docs/own-sql.md has the words.";
@@ -29,15 +33,17 @@ pub(crate) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     let mut blocks =
         vec![Block::heading("Answers"), Block::List(List { style: Style::Bullets, items })];
     blocks.extend(Block::list(Style::Sentences, notes(verdicts)));
-    if extent > Extent::Comment {
-        for one in &judged {
-            if judged.len() > 1 {
-                blocks.push(super::comparison::relative(verdicts, one));
-            }
-            blocks.push(Block::Table(table(verdicts, one)));
+    let (tables, rows) = match extent {
+        Extent::Comment => (TABLES, ROWS),
+        _ => (usize::MAX, usize::MAX),
+    };
+    for one in judged.iter().take(tables) {
+        if judged.len() > 1 {
+            blocks.push(super::comparison::relative(verdicts, one));
         }
-        blocks.push(Block::text(NOTE));
+        blocks.push(Block::Table(table(verdicts, one, rows)));
     }
+    blocks.extend((extent > Extent::Comment).then(|| Block::text(NOTE)));
     blocks
 }
 
@@ -47,7 +53,7 @@ pub(crate) fn by_contender(verdicts: &Verdicts<'_>) -> Vec<Block> {
     let of = |judged: &Judged<'_>| {
         let items = vec![item(judged, Extent::Post)];
         let list = Block::List(List { style: Style::Bullets, items });
-        let table = Block::Table(table(verdicts, judged));
+        let table = Block::Table(table(verdicts, judged, usize::MAX));
         let title = super::comparison::relative(verdicts, judged);
         Block::Of(judged.contender.clone(), vec![title, list, table])
     };
@@ -96,6 +102,16 @@ fn item(judged: &Judged<'_>, extent: Extent) -> ListItem {
     ListItem { text, details, of: Some(judged.contender.clone()), ..ListItem::default() }
 }
 
+/// Why a comparison fails whatever the speed.
+pub(super) fn wrong(judged: &Judged<'_>) -> Option<String> {
+    let wrong = judged.answers.iter().filter(|one| one.rows.is_wrong());
+    let wrong: Vec<String> =
+        wrong.map(|one| format!("{} ({})", one.test, one.rows.name())).collect();
+    let shown = wrong.iter().take(NAMED).cloned().chain(rest(wrong.len(), NAMED));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    (!wrong.is_empty()).then(|| format!("Wrong answers, exit code 1 whatever the speed: {shown}"))
+}
+
 /// A total of more than this share is one of all.
 const COVERED: f64 = 0.9995;
 
@@ -139,8 +155,15 @@ fn notes(verdicts: &Verdicts<'_>) -> Vec<String> {
     notes
 }
 
-fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Table {
+/// The queries with the largest shares come first.
+fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, most: usize) -> Table {
     let shares = verdicts.shares(judged);
+    let share = |one: &&Answered<'_>| {
+        let place = verdicts.tests.iter().position(|test| test.name == one.test);
+        place.and_then(|place| shares[place]).unwrap_or_default()
+    };
+    let mut answers: Vec<&Answered<'_>> = judged.answers.iter().collect();
+    answers.sort_by(|one, other| share(other).total_cmp(&share(one)));
     let row = |one: &Answered<'_>| {
         let place = verdicts.tests.iter().position(|test| test.name == one.test);
         let share = place.and_then(|place| shares[place]);
@@ -157,13 +180,16 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Table {
         ];
         Row::new(one.test, cells)
     };
+    let others = rest(answers.len(), most)
+        .map(|rest| Row::new(rest, (0..4).map(|_| Cell::plain("")).collect()));
+    let rows = answers.into_iter().take(most).map(row).chain(others).collect();
     let headings = vec![
         Heading::new("share", "of the baseline's time, by weights"),
         Heading::words("rows"),
         Heading::words("plan"),
         Heading::words("verdict"),
     ];
-    Table::new(headings, judged.answers.iter().map(row).collect()).named("query")
+    Table::new(headings, rows).named("query")
 }
 
 fn class(verdict: RowsVerdict) -> &'static str {

@@ -77,7 +77,8 @@ fn strips(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
     let strip = |judged: &Judged<'_>| {
         let about = format!(" relative to {}: ", verdicts.base);
         let about = [Inline::Strong(judged.contender.clone()), about.into()];
-        let details = invalid(judged).map(|why| vec![why.into()]).into_iter().collect();
+        let told = invalid(judged).into_iter().chain(answers::wrong(judged));
+        let details = told.map(|why| vec![why.into()]).collect();
         let text = about.into_iter().chain(verdicts.strip(judged)).collect();
         ListItem { text, details, ..ListItem::default() }
     };
@@ -92,7 +93,7 @@ fn strips(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
 pub(crate) fn by_contender(verdicts: &Verdicts<'_>) -> Vec<Block> {
     let of = |(place, judged): (usize, &Judged<'_>)| {
         let mut blocks = vec![relative(verdicts, judged)];
-        blocks.extend(invalid(judged).map(Block::text));
+        blocks.extend(invalid(judged).into_iter().chain(answers::wrong(judged)).map(Block::text));
         blocks.push(Block::Text(verdicts.strip(judged)));
         let item = |(number, finding)| ListItem {
             anchor: Some(format!("finding-{}-{number}", place + 1)),

@@ -13,6 +13,7 @@ use std::os::fd::OwnedFd;
 use mysql_common::constants::CapabilityFlags;
 
 use crate::error::{Class, Error};
+use crate::lift::lift;
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
@@ -103,7 +104,7 @@ impl Mysql {
             connection.run(&format!("set session {name} = {value}"))?;
         }
         for sql in &login.setup {
-            connection.run(sql)?;
+            lift(&mut connection, sql)?;
         }
         Ok(connection)
     }

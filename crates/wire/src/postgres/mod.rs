@@ -16,6 +16,7 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorRespons
 use postgres_protocol::message::frontend;
 
 use crate::error::{Class, Error};
+use crate::lift::lift;
 use crate::login::Login;
 use crate::parameters::Environment;
 use crate::socket::Socket;
@@ -91,25 +92,6 @@ const BIND_TAIL: usize = 4;
 
 /// Bytes of rows in one message of a COPY.
 const LOAD_CHUNK: usize = 64 << 10;
-
-/// SQLSTATE of a statement that a timeout has ended.
-const QUERY_CANCELED: &str = "57014";
-/// How often a statement may be ended before that is an error.
-const STRIKES: usize = 10;
-
-/// Runs a statement that lifts timeouts. They hold until it has ended, so on a busy machine they
-/// may end it; Postgres calls that a user request if they were lifted a moment ago.
-pub fn lift(connection: &mut dyn Connection, sql: &str) -> Result<(), Error> {
-    let mut strikes = 0;
-    loop {
-        match connection.run(sql) {
-            Err(Error::Server { code, .. }) if code == QUERY_CANCELED && strikes < STRIKES => {
-                strikes += 1;
-            }
-            other => return other.map(drop),
-        }
-    }
-}
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {

@@ -54,17 +54,16 @@ pub(super) fn log_in(login: &Login) -> Result<(Socket, CancelKey), Error> {
 pub(super) struct CancelKey {
     process: i32,
     secret: i32,
+    /// It came over TLS, so nobody else has seen it.
+    is_private: bool,
 }
 
 /// Asks a server to end the statement of the connection with this key.
 pub(super) fn cancel(login: &Login, key: CancelKey) -> Result<(), Error> {
     let login = login.to_cancel();
     let mut socket = Socket::connect(&login.address, login.terms.at, login.waits())?;
-    // Who reads the key could end other statements.
-    if let Address::Tls { host, tls, .. } = &login.address
-        && matches!(tls.need, Need::Always)
-    {
-        socket = encrypt(socket, host, tls)?;
+    if let Some((host, tls)) = encryption_of(key, &login) {
+        socket = encrypt(socket, host, &tls)?;
     }
     let mut out = BytesMut::new();
     frontend::cancel_request(key.process, key.secret, &mut out);
@@ -73,6 +72,17 @@ pub(super) fn cancel(login: &Login, key: CancelKey) -> Result<(), Error> {
     match socket.receive(1) {
         Ok(()) | Err(Error::Closed) => Ok(()),
         Err(error) => Err(error),
+    }
+}
+
+/// The TLS of a request with this key, which must not do without it if the key came over TLS: who
+/// reads the key could end other statements.
+fn encryption_of(key: CancelKey, login: &Login) -> Option<(&str, Tls)> {
+    match &login.address {
+        Address::Tls { host, tls, .. } if key.is_private => {
+            Some((host, Tls { need: Need::Always, ..tls.clone() }))
+        }
+        _ => None,
     }
 }
 
@@ -110,7 +120,9 @@ fn attempt(login: &Login, tls: Option<(&str, &Tls)>) -> Result<(Socket, CancelKe
                 return Ok((socket, key));
             }
             Message::BackendKeyData(body) => {
-                key = CancelKey { process: body.process_id(), secret: body.secret_key() };
+                let is_private = socket.encrypted().is_some();
+                key =
+                    CancelKey { process: body.process_id(), secret: body.secret_key(), is_private };
             }
             Message::ErrorResponse(body) => return Err(from_fields(&body)?),
             _ => {}
@@ -331,4 +343,23 @@ fn refused(login: &Login, error: Error) -> Error {
 
 fn out_of_order() -> Error {
     Error::Protocol("a SCRAM message before SCRAM began".to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_came_over_tls_goes_back_over_tls_alone() {
+        for mode in ["allow", "prefer", "require"] {
+            let url = format!("postgres://user@db1/shop?sslmode={mode}");
+            let login = crate::postgres::login(&url).unwrap();
+            let needed = |is_private| {
+                let key = CancelKey { is_private, ..CancelKey::default() };
+                encryption_of(key, &login).map(|(host, tls)| (host.to_string(), tls.need))
+            };
+            assert_eq!(needed(true), Some(("db1".to_string(), Need::Always)), "{mode}");
+            assert_eq!(needed(false), None, "{mode}");
+        }
+    }
 }

@@ -3,6 +3,8 @@
 use rqps_wire::{ColumnKind, Field, ResultColumn, RowVisitor};
 use sha2::{Digest, Sha256};
 
+use super::query::RowCount;
+
 /// Bytes of rows that are kept. Of more, digests are compared.
 const MOST_BYTES: usize = 64 << 20;
 
@@ -128,6 +130,19 @@ impl RowVisitor for Answer {
             false => self.rows = Vec::new(),
         }
     }
+}
+
+/// The rows that the last statement that returns rows returned.
+pub(super) fn returned(answers: &[Answer]) -> Option<u64> {
+    let returning = answers.iter().rev().find(|answer| answer.returns_rows());
+    returning.map(|answer| answer.count)
+}
+
+/// What is wrong with the number of rows, by what a query's file says.
+pub(super) fn unexpected(rows: Option<RowCount>, answers: &[Answer]) -> Option<String> {
+    let (rows, found) = (rows?, returned(answers)?);
+    let what = format!("it returns {found} rows, but its file says rows = {rows}");
+    (!rows.includes(found)).then_some(what)
 }
 
 fn length(cell: &AnswerValue) -> usize {

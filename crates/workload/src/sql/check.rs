@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rqps_dbms::Dialect;
-use rqps_load::{Halt, Work};
 use rqps_plan::Dbms;
 
+use super::answer::unexpected;
 use super::client::{QueryClient, encoded};
 use super::driver::rows_of_tables;
 use super::faults::{FolderError, FolderFaults};
 use super::folder::{FolderScope, SqlFolder, read};
-use super::limited::within;
+use super::limited::{drawn_rows, within};
 use super::load::fill;
 use super::query::SqlQuery;
 use super::sets::draw;
@@ -30,7 +30,9 @@ pub struct CheckedFolder {
     pub queries: usize,
     /// The ids of those for other DBMSs.
     pub left_out: Vec<String>,
-    /// What was refused, with file and line.
+    /// Statements of the load that were refused, with file and line.
+    pub load_errors: Vec<String>,
+    /// What is wrong with queries, the same.
     pub faults: Vec<String>,
 }
 
@@ -42,10 +44,10 @@ pub fn check_files(root: &Path, dbms: Dbms, dialect: Dialect) -> Result<(), Fold
 /// Loads a folder into a server and executes each query once, whatever was refused before.
 pub fn check_folder(root: &Path, site: Site<'_>) -> Result<CheckedFolder, WorkloadError> {
     let folder = read(root, (site.dbms, site.dialect), FolderScope::Everything)?;
-    let mut faults = Vec::new();
+    let (mut faults, mut load_errors) = (Vec::new(), Vec::new());
     let connection = &mut *site.target.connect()?;
     fill(connection, &folder, site.dialect, &mut |refused| {
-        faults.push(refused.to_string());
+        load_errors.push(refused.to_string());
         Ok(())
     })?;
     let rows = rows_of_tables(connection, site.dialect)?;
@@ -62,24 +64,24 @@ pub fn check_folder(root: &Path, site: Site<'_>) -> Result<CheckedFolder, Worklo
             Err(error) => faults.push(error.to_string()),
         }
     }
-    Ok(CheckedFolder { rows, queries, left_out: folder.left_out, faults })
+    Ok(CheckedFolder { rows, queries, left_out: folder.left_out, load_errors, faults })
 }
 
 /// On a connection of its own, since a query that is refused may leave a transaction open.
 fn execute_once(query: &SqlQuery, folder: &SqlFolder, site: Site<'_>) -> Result<(), WorkloadError> {
     let mut connection = site.target.connect()?;
-    let select = &mut |sql: &str| connection.query(sql).map_err(WorkloadError::from);
+    let select = &mut |sql: &str| drawn_rows(&mut *connection, sql);
     let drawn = draw(query, &folder.columns, site.seed, 1, select)?;
     let sets = Arc::new(encoded(query, &drawn.sets));
     let mut client = QueryClient::new(connection, query, site.dialect, sets, 0)?;
     let limit = query.options.timeout.or(LONGEST);
     let interrupter = client.connection().interrupter()?;
-    let execute = || client.make(&Halt::default()).and_then(|()| client.execute());
-    match within(limit, &interrupter, execute) {
-        (_, true) => {
-            let what = format!("it does not end within {} s", limit.as_secs_f64());
-            Err(FolderError::new(&query.file, what).into())
-        }
-        (done, false) => Ok(done.map(drop)?),
+    let what = match within(limit, &interrupter, || client.execute_and_read()) {
+        (_, true) => Some(format!("it does not end within {} s", limit.as_secs_f64())),
+        (answers, false) => unexpected(query.options.rows, &answers?),
+    };
+    match what {
+        Some(what) => Err(FolderError::new(&query.file, what).into()),
+        None => Ok(()),
     }
 }

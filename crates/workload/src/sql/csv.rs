@@ -42,7 +42,7 @@ impl NamedColumns {
 }
 
 /// The records of a text with the line of each, counted from 1. Empty lines are none.
-fn records(text: &str) -> Result<Vec<(u32, Record)>, SqlTextError> {
+pub(crate) fn records(text: &str) -> Result<Vec<(u32, Record)>, SqlTextError> {
     let mut records = Vec::new();
     let (mut rest, mut line) = (text, 1);
     while !rest.is_empty() {

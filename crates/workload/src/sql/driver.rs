@@ -12,6 +12,7 @@ use rqps_wire::{Connection, Error, scalar};
 use super::client::{Encoded, QueryClient, encoded};
 use super::faults::FolderError;
 use super::folder::{FolderScope, SqlFolder};
+use super::limited::drawn_rows;
 use super::load::{fill, literal};
 use super::placeholders::Bound;
 use super::query::SqlQuery;
@@ -121,7 +122,7 @@ impl Queries<'_> {
             return Ok(None);
         }
         let mut connection = self.site.target.connect()?;
-        let select = &mut |sql: &str| connection.query(sql).map_err(WorkloadError::from);
+        let select = &mut |sql: &str| drawn_rows(&mut *connection, sql);
         let drawn = draw(query, &self.folder.columns, self.site.seed, SETS, select)?;
         let sets = Arc::new(encoded(query, &drawn.sets));
         self.sets.borrow_mut().insert(query.id.clone(), sets);
@@ -219,12 +220,9 @@ pub(super) fn explained_query(
         let text = statement.filled(|place| format!(":{}", parameters[place].name));
         let sql = statement.filled(|place| {
             let kind = parameters[place].kind;
-            match set.map(|set| &set[place]) {
-                Some(Encoded::Int(value)) => value.to_string(),
-                Some(Encoded::Text(text)) => {
-                    literal(Some(&String::from_utf8_lossy(text)), kind, dialect.lexis)
-                }
-                Some(Encoded::Null) | None => literal(None, kind, dialect.lexis),
+            match set {
+                Some(set) => set[place].literal(kind, dialect),
+                None => literal(None, kind, dialect.lexis),
             }
         });
         explained(connection, dialect, text, &sql)

@@ -53,6 +53,14 @@ impl std::fmt::Display for FolderFaults {
 }
 
 impl FolderFaults {
+    /// Queries that no contender can execute, with what one of them says: that is no verdict.
+    pub fn of_failing(queries: &[(String, String)]) -> FolderFaults {
+        let one = |(query, detail): &(String, String)| {
+            FolderError::new("", format!("query '{query}' fails in all contenders: {detail}"))
+        };
+        FolderFaults(queries.iter().map(one).collect())
+    }
+
     pub(super) fn none() -> FolderFaults {
         FolderFaults(Vec::new())
     }

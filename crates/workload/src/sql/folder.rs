@@ -49,6 +49,13 @@ pub(crate) struct SqlScript {
     pub(crate) text: String,
 }
 
+/// The files of `params/`.
+struct ParameterFiles {
+    columns: BTreeMap<String, NamedColumns>,
+    /// The names of those with faults.
+    unread: Vec<String>,
+}
+
 /// A file of `load/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoadedFile {
@@ -95,15 +102,11 @@ pub(crate) fn read(
         let what = format!("'{}' is not a folder, nor a file .toml", root.display());
         return Err(FolderError::new("", what).into());
     }
-    let options = match reader.has(OPTIONS) {
-        true => {
-            let text = reader.text(OPTIONS)?;
-            FolderOptions::read(&text).map_err(|wrong| FolderError::of_text(OPTIONS, wrong))?
-        }
-        false => FolderOptions::default(),
-    };
+    let mut noted = FaultNotes::default();
+    // A file that is wrong does not hide what is wrong in others.
+    let options = noted.or_default(reader.options());
     reader.encoding = options.encoding;
-    reader.read(&options, reading)
+    reader.read(&options, reading, noted)
 }
 
 /// Reads a folder that rqps makes for a DBMS.
@@ -128,11 +131,13 @@ fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
     let (files, options) =
         single::read(&text).map_err(|wrong| FolderError::of_text(&file, wrong))?;
     reader.files = Some(files);
-    let mut read =
-        reader.read(&options, FolderScope::Everything).map_err(|FolderFaults(mut all)| {
+    let noted = FaultNotes::default();
+    let mut read = reader.read(&options, FolderScope::Everything, noted).map_err(
+        |FolderFaults(mut all)| {
             all.iter_mut().for_each(|one| one.file.clone_from(&file));
             FolderFaults(all)
-        })?;
+        },
+    )?;
     let scripts = read.schema.iter_mut().chain(&mut read.indexes);
     scripts.for_each(|script| script.file.clone_from(&file));
     for load in &mut read.loads {
@@ -158,12 +163,20 @@ struct Reader {
 }
 
 impl Reader {
+    fn options(&self) -> Result<FolderOptions, FolderError> {
+        if !self.has(OPTIONS) {
+            return Ok(FolderOptions::default());
+        }
+        let text = self.text(OPTIONS)?;
+        FolderOptions::read(&text).map_err(|wrong| FolderError::of_text(OPTIONS, wrong))
+    }
+
     fn read(
         &self,
         options: &FolderOptions,
         reading: FolderScope,
+        mut noted: FaultNotes,
     ) -> Result<SqlFolder, FolderFaults> {
-        let mut noted = FaultNotes::default();
         noted.or_default(self.check_names());
         let schema = noted.or_default(self.script("schema"));
         let indexes = noted.or_default(self.script("indexes"));
@@ -173,17 +186,14 @@ impl Reader {
         };
         let loads = noted.each(loads.into_iter().map(|name| self.load(name)));
         let params = noted.or_default(self.names("params"));
-        let columns = params.into_iter().map(|name| Ok((name.clone(), self.column(name)?)));
-        let before = noted.0.len();
-        let columns: BTreeMap<_, _> = noted.each(columns).into_iter().collect();
-        // Queries would name columns that could not be read.
-        let (queries, left_out) = match noted.0.len() == before {
-            true => {
-                let read = self.queries(options, &columns, &mut noted);
-                noted.or_default(read)
-            }
-            false => Default::default(),
-        };
+        let read = |name: &String| Ok((name.clone(), self.column(name)?));
+        let columns: BTreeMap<_, _> = noted.each(params.iter().map(read)).into_iter().collect();
+        // Queries may name columns of files that could not be read.
+        let unread = params.into_iter().filter(|name| !columns.contains_key(name)).collect();
+        let params = ParameterFiles { columns, unread };
+        let read = self.queries(options, &params, &mut noted);
+        let (queries, left_out) = noted.or_default(read);
+        let columns = params.columns;
         if !noted.0.is_empty() {
             return Err(FolderFaults(noted.0));
         }
@@ -266,8 +276,9 @@ impl Reader {
                 let dbms = name.strip_prefix(stem).and_then(|rest| rest.strip_suffix(".sql"));
                 dbms.is_some_and(|dbms| Dbms::ALL.iter().any(|known| known.name() == dbms))
             };
-            let is_meant = name.ends_with(".sql") || name.ends_with(".toml");
-            if is_meant
+            let ends = [".sql", ".toml"].into_iter().any(|end| name.ends_with(end));
+            let begins = ["schema.", "indexes.", "workload."].into_iter();
+            if (ends || begins.into_iter().any(|begin| name.starts_with(begin)))
                 && !known.contains(&name.as_str())
                 && !["schema.", "indexes."].into_iter().any(is_for_dbms)
             {
@@ -347,7 +358,7 @@ impl Reader {
         NamedColumns::read(&self.text(file)?).map_err(|wrong| FolderError::of_text(file, wrong))
     }
 
-    fn column(&self, name: String) -> Result<NamedColumns, FolderError> {
+    fn column(&self, name: &str) -> Result<NamedColumns, FolderError> {
         match name.ends_with(".csv") {
             true => self.named_columns(&format!("params/{name}")),
             false => Err(FolderError::new(&format!("params/{name}"), "it is not a file .csv")),
@@ -358,7 +369,7 @@ impl Reader {
     fn queries(
         &self,
         options: &FolderOptions,
-        columns: &BTreeMap<String, NamedColumns>,
+        columns: &ParameterFiles,
         noted: &mut FaultNotes,
     ) -> Result<(Vec<SqlQuery>, Vec<String>), FolderError> {
         let names = self.names(QUERIES)?;
@@ -367,12 +378,6 @@ impl Reader {
             by_id.entry(id.to_string()).or_default().push(dbms);
         }
         if names.is_empty() {
-            return Err(FolderError::new(
-                "",
-                format!("'{}' has no queries/ID.sql", self.root.display()),
-            ));
-        }
-        if by_id.is_empty() {
             return Err(FolderError::new(
                 "",
                 format!("'{}' has no queries/ID.sql", self.root.display()),
@@ -392,7 +397,8 @@ impl Reader {
             match suffix {
                 Some(suffix) => {
                     let file = format!("{QUERIES}/{id}{suffix}.sql");
-                    for query in noted.each([self.query(&id, &file, options, columns)]) {
+                    let query = self.query(&id, &file, options, columns, noted);
+                    for query in noted.each([query]) {
                         match query.options.is_for(self.dbms, None) {
                             true => queries.push(query),
                             false => left_out.push(query.id),
@@ -414,13 +420,21 @@ impl Reader {
         name: &str,
         file: &str,
         options: &FolderOptions,
-        columns: &BTreeMap<String, NamedColumns>,
+        columns: &ParameterFiles,
+        noted: &mut FaultNotes,
     ) -> Result<SqlQuery, FolderError> {
         let wrong = |wrong| FolderError::of_text(file, wrong);
         let text = self.text(file)?;
         let mut own = QueryOptions::default();
+        let before = noted.0.len();
         for entry in header(&text).map_err(wrong)? {
-            own.set(&entry).map_err(wrong)?;
+            noted.or_default(own.set(&entry).map_err(wrong));
+        }
+        // What follows would be told of a parameter that could not be read.
+        if noted.0.len() > before
+            && let Some(last) = noted.0.pop()
+        {
+            return Err(last);
         }
         let id = own.id.clone().unwrap_or_else(|| name.to_string());
         let overrides: &[Entry] = options.queries.get(&id).map_or(&[], Vec::as_slice);
@@ -431,9 +445,8 @@ impl Reader {
         if statements.is_empty() {
             return Err(FolderError::new(file, "it has no statement"));
         }
-        for statement in &statements {
-            check_allowed(file, statement)?;
-        }
+        let allowed = statements.iter().map(|statement| check_allowed(file, statement));
+        noted.each(allowed);
         let names: Vec<&str> = own.parameters.iter().map(|it| it.name.as_str()).collect();
         let bound = bind(&statements, &names).map_err(wrong)?;
         check_parameters(file, &own.parameters, &bound, columns)?;
@@ -447,9 +460,18 @@ fn id_and_dbms(name: &str) -> Result<(&str, Option<Dbms>), FolderError> {
     let wrong = |what: String| FolderError::new(&format!("{QUERIES}/{name}"), what);
     let stem = name.strip_suffix(".sql");
     let stem = stem.ok_or_else(|| wrong("it is not a file .sql".to_string()))?;
-    let (id, dbms) = match stem.rsplit_once('.').map(|(id, name)| (id, name.parse())) {
+    let (id, dbms) = match stem.rsplit_once('.').map(|(id, name)| (id, name.parse::<Dbms>())) {
         Some((id, Ok(dbms))) => (id, Some(dbms)),
-        _ => (stem, None),
+        Some((_, Err(_))) => {
+            let (_, suffix) = stem.rsplit_once('.').unwrap_or_default();
+            let hint = suggestion(suffix, Dbms::ALL.map(Dbms::name));
+            // Ids may have points, but not the name of a DBMS that is written wrongly.
+            if hint.starts_with("did you mean") {
+                return Err(wrong(format!("'{suffix}' is no DBMS: {hint}")));
+            }
+            (stem, None)
+        }
+        None => (stem, None),
     };
     Ok((checked_id(id).map_err(wrong)?, dbms))
 }
@@ -486,8 +508,9 @@ fn check_parameters(
     file: &str,
     parameters: &[QueryParameter],
     statements: &[Bound],
-    columns: &BTreeMap<String, NamedColumns>,
+    params: &ParameterFiles,
 ) -> Result<(), FolderError> {
+    let columns = &params.columns;
     for (place, parameter) in parameters.iter().enumerate() {
         let wrong = |what: &str| FolderError::of_text(file, error(parameter.line, what));
         let names = |later: &QueryParameter| match &later.source {
@@ -514,6 +537,7 @@ fn check_parameters(
                     )));
                 }
             }
+            ValueSource::Column { file, .. } if params.unread.contains(file) => {}
             ValueSource::Column { file: table, column } => {
                 let rows = columns.get(table).ok_or_else(|| {
                     let hint = suggestion(table, columns.keys().map(String::as_str));

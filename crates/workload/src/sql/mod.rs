@@ -30,14 +30,16 @@ mod tpch;
 
 pub(crate) use asked::{asked, tpch_asked};
 pub use check::{CheckedFolder, check_files, check_folder};
+pub(crate) use csv::{Record, records};
 pub(crate) use driver::{driver, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
+pub(crate) use limited::within;
 pub use load::RefusedStatement;
 pub(crate) use query::checked_id;
-pub(crate) use refused::only_reads;
+pub(crate) use refused::{only_reads, refusal};
 pub(crate) use statements::{Begun, split};
-pub(crate) use tokens::{Part, SqlTextError, Tokens};
+pub(crate) use tokens::{Part, Placeholder, SqlTextError, SqlToken, Tokens};
 
 #[cfg(test)]
 mod tests;

@@ -11,6 +11,8 @@ use super::tokens::{SqlTextError, error};
 pub(crate) struct QueryParameter {
     pub(crate) name: String,
     pub(crate) kind: ValueType,
+    /// Its values are written into the statement, as an application does that sends text.
+    pub(crate) is_literal: bool,
     pub(crate) source: ValueSource,
     /// Of the line that declares it.
     pub(crate) line: u32,
@@ -102,15 +104,21 @@ impl ValueType {
     }
 }
 
+const LITERAL: &str = "literal";
+
 const FORM: &str = "Write param NAME TYPE SOURCE, where SOURCE is from \"SELECT …\", \
                     from FILE.csv#COLUMN, = EXPRESSION or const TEXT";
 
 impl QueryParameter {
-    /// Reads `NAME TYPE SOURCE`, which stands at a place of a file.
+    /// Reads `NAME TYPE [literal] SOURCE`, which stands at a place of a file.
     pub(crate) fn parse(text: &str, at: Position) -> Result<QueryParameter, SqlTextError> {
         let malformed = |what: &str| error(at.line, &format!("{what}. {FORM}"));
         let (name, rest) = word(text);
         let (kind, rest) = word(rest);
+        let (is_literal, rest) = match word(rest) {
+            (LITERAL, rest) => (true, rest),
+            _ => (false, rest),
+        };
         if name.is_empty() || kind.is_empty() || rest.is_empty() {
             return Err(malformed("'param' is not complete"));
         }
@@ -127,7 +135,7 @@ impl QueryParameter {
         let column = at.column + before.chars().count() as u32;
         let source = source(rest, Position { column, ..at }, kind)?
             .ok_or_else(|| malformed(&format!("'{rest}' is no source")))?;
-        Ok(QueryParameter { name: name.to_string(), kind, source, line: at.line })
+        Ok(QueryParameter { name: name.to_string(), kind, is_literal, source, line: at.line })
     }
 }
 

@@ -60,12 +60,20 @@ const COMMITTING: [&str; 19] = [
 ];
 
 impl Bound {
-    /// In the words of a DBMS, with the parameter of each of its placeholders.
-    pub(crate) fn prepared(&self, dialect: Dialect) -> (String, Vec<usize>) {
+    /// In the words of a DBMS, with the parameter of each of its placeholders. A parameter with a
+    /// literal has that in its place.
+    pub(crate) fn prepared(
+        &self,
+        dialect: Dialect,
+        mut literal: impl FnMut(usize) -> Option<String>,
+    ) -> (String, Vec<usize>) {
         // A DBMS that does not number its placeholders takes a value for each.
         let is_numbered = dialect.placeholder(1) != dialect.placeholder(2);
         let mut parameters: Vec<usize> = Vec::new();
         let text = self.filled(|parameter| {
+            if let Some(literal) = literal(parameter) {
+                return literal;
+            }
             let known = parameters.iter().position(|known| *known == parameter);
             let place = known.filter(|_| is_numbered).unwrap_or_else(|| {
                 parameters.push(parameter);

@@ -25,7 +25,7 @@ const REFUSALS: [Refusal; 9] = [
 ];
 
 /// Why a statement is not run, if so.
-pub(super) fn refusal(statement: &SqlStatement<'_>) -> Option<String> {
+pub(crate) fn refusal(statement: &SqlStatement<'_>) -> Option<String> {
     let found = REFUSALS.iter().find(|refusal| {
         statement.begins_with(refusal.begins)
             && (refusal.has.is_empty() || statement.has_words(refusal.has))

@@ -34,7 +34,7 @@ impl fmt::Display for Placeholder {
 /// What is wrong in a text of SQL, and in which line, counted from 1.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{line}: {what}")]
-pub(crate) struct SqlTextError {
+pub struct SqlTextError {
     pub(crate) line: u32,
     pub(crate) what: String,
 }

@@ -15,14 +15,14 @@ use rqps_wire::Error;
 use sha2::{Digest, Sha256};
 
 use crate::answers::{AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers};
-use crate::sql::answer::{Answer, AnswerDigest};
+use crate::sql::answer::{Answer, AnswerDigest, returned, unexpected};
 use crate::sql::client::{QueryClient, encoded};
 use crate::sql::csv::Record;
 use crate::sql::driver::{SETS, explained_query};
 use crate::sql::faults::FolderError;
 use crate::sql::folder::{FolderScope, SqlFolder};
 use crate::sql::likeness::{Likeness, LikenessRule, RowDifference, RowSequence, likeness};
-use crate::sql::limited::within;
+use crate::sql::limited::{drawn_rows, within};
 use crate::sql::placeholders::Bound;
 use crate::sql::query::{Enclosing, RowOrder, SqlQuery};
 use crate::sql::sample::sample;
@@ -81,7 +81,7 @@ impl AnswerExaminer for SqlExaminer<'_> {
             self.arms.iter().zip(&places).map(|((_, folder), at)| &folder.queries[*at]).collect();
         let asked = queries[self.base];
         let mut connection = base.site.target.connect()?;
-        let select = &mut |sql: &str| connection.query(sql).map_err(WorkloadError::from);
+        let select = &mut |sql: &str| drawn_rows(&mut *connection, sql);
         let drawn = draw(asked, &folder.columns, base.site.seed, SETS, select)?;
         drop(connection);
         let undo = Undo::of(asked);
@@ -336,10 +336,8 @@ impl<'e> Exam<'e> {
             arm.digest.update(answer.digest().rounded.to_le_bytes());
             arm.digest.update(answer.changed.to_le_bytes());
         }
-        if let (Some(rows), Some(found)) = (rows, returned(&answers))
-            && !rows.includes(found)
-        {
-            let detail = format!("{nth}it returns {found} rows, but its file says rows = {rows}");
+        if let Some(what) = unexpected(rows, &answers) {
+            let detail = format!("{nth}{what}");
             arm.answers.verdict = RowsVerdict::Fails;
             arm.answers.detail.get_or_insert(detail);
         }
@@ -530,10 +528,4 @@ fn begin(dialect: Dialect) -> &'static str {
 
 fn rollback(_: Dialect) -> &'static str {
     "ROLLBACK"
-}
-
-/// The rows that the last statement that returns rows returned.
-fn returned(answers: &[Answer]) -> Option<u64> {
-    let returning = answers.iter().rev().find(|answer| answer.returns_rows());
-    returning.map(|answer| answer.count)
 }

@@ -222,7 +222,8 @@ fn a_check_tells_all_that_a_server_refuses() {
     let folder = folder(&[
         ("schema.sql", "create table t (id int);\ncreate table t (id int);\ncreate tabel u;"),
         ("load/t.csv", "id\n1\n2\n"),
-        ("queries/good.sql", "select * from t"),
+        ("queries/good.sql", "-- rqps: rows = 2\nselect * from t"),
+        ("queries/many.sql", "-- rqps: rows = 0..1\nselect * from t"),
         ("queries/bad.sql", "\nselect * from nowhere"),
         (
             "queries/endless.sql",
@@ -241,11 +242,36 @@ fn a_check_tells_all_that_a_server_refuses() {
         Site { target: &target, dbms, dialect, seed: 1, is_own: true, method: Method::Slices };
     let checked = crate::check_folder(folder.path(), site).unwrap();
     assert_eq!((checked.queries, checked.rows.get("t")), (1, Some(&2)));
-    let begin =
-        ["schema.sql:2: ", "schema.sql:3: ", "queries/bad.sql:2: ", "queries/endless.sql: "];
-    assert_eq!(checked.faults.len(), begin.len(), "{:?}", checked.faults);
-    for (fault, begin) in checked.faults.iter().zip(begin) {
+    let begin = ["schema.sql:2: ", "schema.sql:3: "];
+    assert_eq!(checked.load_errors.len(), begin.len(), "{:?}", checked.load_errors);
+    for (fault, begin) in checked.load_errors.iter().zip(begin) {
         assert!(fault.starts_with(begin), "{fault}");
     }
-    assert!(checked.faults[3].ends_with("it does not end within 0.2 s"), "{:?}", checked.faults);
+    let [bad, endless, many] = &checked.faults[..] else { panic!("{:?}", checked.faults) };
+    assert!(bad.starts_with("queries/bad.sql:2: "), "{bad}");
+    assert_eq!(endless, "queries/endless.sql: it does not end within 0.2 s");
+    let expected = "queries/many.sql: it returns 2 rows, but its file says rows = 0..1";
+    assert_eq!(many, expected);
+}
+
+#[test]
+fn a_literal_stands_in_the_text_and_a_parameter_beside_it_is_bound() {
+    let mut files = FILES.to_vec();
+    let query = "-- rqps: param name text literal from names.csv#name\n\
+                 -- rqps: param most int literal const 9\n\
+                 -- rqps: param id int from \"select id from t\"\n\
+                 select * from t where name = :name and id <= :most";
+    let mixed = query.to_string() + " and id <= :id + 9";
+    let plain = query.replace("-- rqps: param id int from \"select id from t\"\n", "");
+    files.push(("queries/literal.sql", &plain));
+    files.push(("queries/mixed.sql", &mixed));
+    let loaded = loaded(&files).unwrap();
+    for name in ["literal", "mixed"] {
+        // Each name is that of one row.
+        let rows = loaded.effects(name, 20).iter().all(|effect| *effect == Effect::read(1));
+        assert!(rows, "{name}");
+    }
+    let driver = loaded.driver().unwrap();
+    let plans = driver.explained(&loaded.task("mixed")).unwrap();
+    assert_eq!(plans.len(), 1);
 }

@@ -177,7 +177,7 @@ fn placeholders_become_those_of_the_dbms() {
         (Dialect::SQLITE, "select ?1, ?2 where ?1", vec![1, 0]),
         (Dialect::INNODB, "select ?, ? where ?", vec![1, 0, 1]),
     ] {
-        assert_eq!(bound[0].prepared(dialect), (expected.to_string(), parameters));
+        assert_eq!(bound[0].prepared(dialect, |_| None), (expected.to_string(), parameters));
     }
     let letters = ["'a'", "7"];
     let filled = bound[0].filled(|parameter| letters[parameter].to_string());

@@ -1,0 +1,95 @@
+//! What the extension pg_stat_statements has counted.
+
+use rqps_wire::{Connection, scalar};
+
+use crate::statement_statistics::{CountedStatement, StatementStatistics, StatisticsError, number};
+
+/// What the view has in place of texts that a user may not see.
+const HIDDEN: &str = "<insufficient privilege>";
+
+/// Each column with the number of unique indexes that it is the last column of.
+pub(crate) const COLUMNS: &str = "\
+    select c.relname, a.attname, format_type(a.atttypid, null), \
+    (select count(*) from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisunique \
+    and i.indkey[i.indnatts - 1] = a.attnum) \
+    from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid \
+    join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+    where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'f', 'v', 'm') \
+    and n.nspname not in ('pg_catalog', 'information_schema') and n.nspname not like 'pg\\_toast%'";
+
+pub(super) fn read(
+    connection: &mut dyn Connection,
+) -> Result<StatementStatistics, StatisticsError> {
+    let schema = "select quote_ident(n.nspname) from pg_catalog.pg_extension e \
+                  join pg_catalog.pg_namespace n on n.oid = e.extnamespace \
+                  where e.extname = 'pg_stat_statements'";
+    let Some(schema) = scalar(connection, schema)? else {
+        let database = scalar(connection, "select current_database()")?.unwrap_or_default();
+        let what = format!(
+            "the database '{database}' does not have the extension pg_stat_statements. Put it into \
+             shared_preload_libraries, restart the server, run 'create extension \
+             pg_stat_statements' there, and let it count for a while"
+        );
+        return Err(StatisticsError::Missing(what));
+    };
+    let view = format!("{schema}.pg_stat_statements");
+    let has = format!(
+        "select attname from pg_catalog.pg_attribute where attrelid = '{}'::regclass",
+        view.replace('\'', "''")
+    );
+    let columns: Vec<String> = connection.query(&has)?.into_iter().flatten().flatten().collect();
+    let has = |name: &str| columns.iter().any(|column| column == name);
+    // Releases before 13 do not tell planning from executing.
+    let time = if has("total_exec_time") { "total_exec_time" } else { "total_time" };
+    let top = if has("toplevel") { " and toplevel" } else { "" };
+    let statements = format!(
+        "select query, sum(calls), sum({time}), sum(rows) from {view} where dbid = (select oid \
+         from pg_catalog.pg_database where datname = current_database()){top} group by query"
+    );
+    let mut found = StatementStatistics { source: "pg_stat_statements", ..Default::default() };
+    let mut lost = 0;
+    for row in connection.query(&statements)? {
+        let [text, calls, milliseconds, rows] = &row[..] else { continue };
+        let Some(text) = text.clone() else {
+            lost += number::<u64>(calls.as_ref());
+            continue;
+        };
+        if text == HIDDEN {
+            return Err(denied(connection)?);
+        }
+        found.statements.push(CountedStatement {
+            text,
+            example: None,
+            calls: number(calls.as_ref()),
+            seconds: number::<f64>(milliseconds.as_ref()) / 1e3,
+            rows: number(rows.as_ref()),
+        });
+    }
+    if lost > 0 {
+        found
+            .remarks
+            .push(format!("the server has lost the texts of statements with {lost} calls"));
+    }
+    if has("toplevel") {
+        let info = format!("select dealloc, stats_reset from {schema}.pg_stat_statements_info");
+        let row = connection.query(&info)?.into_iter().next().unwrap_or_default();
+        found.since = row.get(1).cloned().flatten();
+        let forgotten = number::<u64>(row.first().and_then(Option::as_ref));
+        if forgotten > 0 {
+            found.remarks.push(format!(
+                "the server has forgotten rare statements {forgotten} times, because \
+                 pg_stat_statements.max is too small: shares leave them out"
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// The statements of other users are hidden.
+fn denied(connection: &mut dyn Connection) -> Result<StatisticsError, StatisticsError> {
+    let user = scalar(connection, "select quote_ident(current_user)")?.unwrap_or_default();
+    Ok(StatisticsError::Missing(format!(
+        "the server hides the statements of other users from {user}. Run there, as a superuser: \
+         grant pg_read_all_stats to {user}"
+    )))
+}

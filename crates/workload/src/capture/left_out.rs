@@ -1,0 +1,150 @@
+//! Which statements are not measured, and why.
+
+use rqps_dbms::Lexis;
+
+use super::items::{SqlItem, items};
+use super::shape::StatementShape;
+use crate::sql::{refusal, split};
+
+/// First words of what can be measured.
+const MEASURED: [&str; 9] =
+    ["select", "with", "values", "table", "insert", "update", "delete", "merge", "replace"];
+
+/// First words of other statements, and what these do.
+const OTHERS: [(&[&str], &str); 5] = [
+    (
+        &["begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "xa"],
+        "it controls a transaction",
+    ),
+    (&["set", "reset", "show", "use", "discard"], "it reads or changes settings"),
+    (&["copy", "load"], "it copies data"),
+    (
+        &["create", "alter", "drop", "truncate", "rename", "comment", "grant", "revoke"],
+        "it changes the schema",
+    ),
+    (&["call", "do"], "it calls a procedure, which may commit"),
+];
+
+/// Schemas of catalogs.
+const CATALOGS: [&str; 5] =
+    ["pg_catalog", "information_schema", "performance_schema", "mysql", "sys"];
+
+/// Functions that tell of a session.
+const SESSION: [&str; 13] = [
+    "database",
+    "schema",
+    "current_database",
+    "current_schema",
+    "user",
+    "current_user",
+    "session_user",
+    "version",
+    "connection_id",
+    "current_setting",
+    "set_config",
+    "pg_backend_pid",
+    "last_insert_id",
+];
+
+/// Why a statement is left out, if it is.
+pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Option<String> {
+    let text = shape.filled(|_, _| "0".to_string());
+    // What is no query anyway is told by its first word.
+    let unreadable = |why: &str| {
+        let first = text.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let first = first.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        other(first).unwrap_or_else(|| format!("its text cannot be read: {why}"))
+    };
+    if let Some(why) = &shape.unreadable {
+        return Some(unreadable(why));
+    }
+    let statements = match split(&text, lexis) {
+        Ok(statements) => statements,
+        Err(error) => return Some(unreadable(&error.what)),
+    };
+    for statement in &statements {
+        let first = statement.words.first().copied().unwrap_or_default();
+        if let Some(reason) = other(first).or_else(|| refusal(statement)) {
+            return Some(reason);
+        }
+    }
+    if statements.is_empty() {
+        return Some("it has no statement".to_string());
+    }
+    let items = items(shape, lexis);
+    if reads_catalogs(&items, lexis) {
+        return Some("it reads catalogs".to_string());
+    }
+    asks_for_session(&items).then(|| "it asks for the state of its session".to_string())
+}
+
+fn other(first: &str) -> Option<String> {
+    let is = |word: &&str| first.eq_ignore_ascii_case(word);
+    if MEASURED.iter().any(is) {
+        return None;
+    }
+    let found = OTHERS.iter().find(|(words, _)| words.iter().any(is));
+    Some(found.map_or("it is a utility statement", |(_, reason)| reason).to_string())
+}
+
+/// Whether it names a schema of catalogs, or what only catalogs of Postgres are called.
+fn reads_catalogs(items: &[SqlItem], lexis: Lexis) -> bool {
+    items.iter().enumerate().any(|(place, item)| {
+        let Some(name) = item.name() else { return false };
+        let next = items.get(place + 1);
+        let is_before = |symbol: char| next == Some(&SqlItem::Symbol(symbol));
+        let is_schema = CATALOGS.iter().any(|it| name.eq_ignore_ascii_case(it)) && is_before('.');
+        let is_table = name.starts_with("pg_") && !is_before('(') || name.starts_with("pg_stat_");
+        is_schema || is_table && lexis.has_dollar_quotes
+    })
+}
+
+/// Whether it is what clients ask when they connect: settings, or functions and no table.
+fn asks_for_session(items: &[SqlItem]) -> bool {
+    let is_setting = |pair: &[SqlItem]| pair.iter().all(|item| item == &SqlItem::Symbol('@'));
+    let is_function = |item: &SqlItem| SESSION.iter().any(|name| item.is_word(name));
+    let has_table = items.iter().any(|item| item.is_word("from"));
+    items.windows(2).any(is_setting) || !has_table && items.iter().any(is_function)
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_dbms::Dialect;
+
+    use super::*;
+    use crate::capture::shape::shape;
+
+    #[test]
+    fn what_is_no_plain_query_is_left_out_with_a_reason() {
+        let cases = [
+            ("select 1", None),
+            ("(select 1) union (select 2)", None),
+            ("select pg_sleep(1)", None),
+            ("select mysql from t", None),
+            ("update t set a = 1; delete from t", None),
+            ("select 1; commit", Some("it controls a transaction")),
+            ("SET search_path = 'a'", Some("it reads or changes settings")),
+            ("copy t from stdin", Some("it copies data")),
+            ("create table t (a int)", Some("it changes the schema")),
+            ("vacuum t", Some("it is a utility statement")),
+            ("select * from pg_class", Some("it reads catalogs")),
+            ("select * from information_schema.tables", Some("it reads catalogs")),
+            (
+                "select 'a",
+                Some(
+                    "its text cannot be read: the literal that begins here does not end: ' is missing",
+                ),
+            ),
+            ("select pg_stat_statements_reset()", Some("it reads catalogs")),
+            ("select @@version", Some("it asks for the state of its session")),
+            ("select version()", Some("it asks for the state of its session")),
+            ("select version from releases", None),
+            ("-- nothing", Some("it has no statement")),
+        ];
+        for (text, expected) in cases {
+            let lexis = Dialect::POSTGRES.lexis;
+            let reason = reason_to_leave_out(&shape(text, lexis).0, lexis);
+            assert_eq!(reason.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! Writes a folder of captured statements.
+
+use std::collections::BTreeSet;
+use std::fs::{DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::Path;
+
+use rqps_dbms::Lexis;
+use sha2::{Digest, Sha256};
+
+use super::fill::FilledStatement;
+use super::items::{SqlItem, items};
+use super::report::report;
+use super::{Capture, CaptureError, CapturedStatement};
+use crate::sql::{Record, only_reads, split};
+
+/// What was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CaptureSummary {
+    pub statements: usize,
+    /// In percent.
+    pub share: f64,
+    pub left_out: usize,
+    /// Shares are those of the calls.
+    pub is_by_calls: bool,
+    /// What a reader must know.
+    pub remarks: Vec<String>,
+}
+
+/// Letters of a hash at the end of an id.
+const LETTERS: usize = 4;
+/// Letters of the words before it.
+const MOST_LETTERS: usize = 48;
+
+impl Capture {
+    /// Writes the folder, which must not exist. Nobody else can read it: it has values.
+    pub fn write(&self, folder: &Path, from: &str) -> Result<CaptureSummary, CaptureError> {
+        let ids = self.ids();
+        let written = |path: &Path, done: io::Result<()>| {
+            done.map_err(|source| {
+                let path = path.display().to_string();
+                CaptureError::Written { path, source }
+            })
+        };
+        let mut builder = DirBuilder::new();
+        builder.mode(0o700);
+        for path in [folder, &folder.join("queries"), &folder.join("params")] {
+            written(path, builder.create(path))?;
+        }
+        let file = |name: &str, text: &str| {
+            let path = folder.join(name);
+            written(&path, create(&path, text))
+        };
+        for (statement, id) in self.statements.iter().zip(&ids) {
+            let Ok(filled) = &statement.outcome else { continue };
+            let text = query(id, &statement.captured, filled, self.dialect.lexis);
+            file(&format!("queries/{id}.sql"), &text)?;
+            if !filled.names.is_empty() {
+                file(&format!("params/{id}.csv"), &csv(&filled.names, &filled.rows))?;
+            }
+        }
+        file("capture.md", &report(self, &ids, from))?;
+        let kept = || self.statements.iter().filter(|it| it.outcome.is_ok());
+        Ok(CaptureSummary {
+            statements: kept().count(),
+            share: f64::from(kept().map(|it| it.share).sum::<u32>()) / 100.0,
+            left_out: self.statements.len() - kept().count(),
+            is_by_calls: self.is_by_calls,
+            remarks: self.remarks.clone(),
+        })
+    }
+
+    /// Names that stay the same from one capture to the next: verb, table, and a hash.
+    fn ids(&self) -> Vec<String> {
+        let mut taken = BTreeSet::new();
+        let ids = self.statements.iter().map(|statement| {
+            let captured = &statement.captured;
+            let digest = Sha256::digest(captured.key.as_bytes());
+            let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+            let words = words(captured, self.dialect.lexis);
+            let id = |letters: usize| format!("{words}_{}", &digest[..letters]);
+            let free = (LETTERS..digest.len()).map(id).find(|id| !taken.contains(id));
+            let id = free.unwrap_or(digest.clone());
+            taken.insert(id.clone());
+            id
+        });
+        ids.collect()
+    }
+}
+
+/// The first word of a statement and the first table that it names.
+fn words(captured: &CapturedStatement, lexis: Lexis) -> String {
+    let items = items(&captured.shape, lexis);
+    let is_before =
+        |item: &SqlItem| ["from", "into", "update"].iter().any(|word| item.is_word(word));
+    let first = items.iter().find_map(SqlItem::name).unwrap_or("statement");
+    let place = items.iter().position(is_before).map(|place| place + 1);
+    let mut place = place.unwrap_or(items.len());
+    while items.get(place + 1) == Some(&SqlItem::Symbol('.')) {
+        place += 2;
+    }
+    let table = items.get(place).and_then(SqlItem::name).unwrap_or_default();
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' };
+    let words: String = format!("{first}_{table}").chars().map(plain).collect();
+    words.trim_matches('_').chars().take(MOST_LETTERS).collect()
+}
+
+/// The text of a query's file.
+fn query(id: &str, captured: &CapturedStatement, filled: &FilledStatement, lexis: Lexis) -> String {
+    let mut text = format!("-- rqps: weight = {}\n", captured.calls);
+    let reads = split(&filled.text, lexis).is_ok_and(|all| match &all[..] {
+        [one] => only_reads(one),
+        _ => false,
+    });
+    if !reads {
+        text += "-- rqps: transaction = rollback\n";
+    }
+    for parameter in &filled.parameters {
+        let literal = if parameter.is_literal { " literal" } else { "" };
+        let own = || format!("from {id}.csv#{}", parameter.name);
+        let source = parameter.source.clone().unwrap_or_else(own);
+        text +=
+            &format!("-- rqps: param {} {}{literal} {source}\n", parameter.name, parameter.kind);
+    }
+    text + filled.text.trim_start() + "\n"
+}
+
+fn csv(names: &[String], rows: &[Record]) -> String {
+    let field = |value: &Option<String>| match value {
+        Some(value) => format!("\"{}\"", value.replace('"', "\"\"")),
+        None => "\\N".to_string(),
+    };
+    let lines = rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join(",") + "\n");
+    names.join(",") + "\n" + &lines.collect::<String>()
+}
+
+fn create(path: &Path, text: &str) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())
+}
