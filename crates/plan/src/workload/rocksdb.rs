@@ -95,7 +95,7 @@ impl Dbbench {
             }
             (None, plan) if plan.tests.is_empty() => "there are no tests to run. Name one".into(),
             (None, _) if twice.is_some() => {
-                let name = twice.map_or("", |(_, name)| name);
+                let name = twice.map_or("", |(_, name)| name.as_str());
                 format!("the test '{name}' is given twice. Drop one")
             }
             (None, plan) if plan.keys.0 < 1_000 => "rows must be at least 1000".to_string(),
