@@ -30,6 +30,7 @@ mod repository;
 mod safety;
 mod sql;
 mod sqlite;
+mod sysbench;
 mod tpcc;
 mod usage;
 mod wire;

@@ -46,7 +46,7 @@ pub use rows_verdict::RowsVerdict;
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
-    InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing, Pgbench, PgbenchScript, Profile,
-    Query, QueryMode, Specification, SpecificationError, SqlTest, SqlWorkload, Step, StepKind,
+    InsertBenchmark, LuaTest, LuaWorkload, MIX, Maintenance, Microbenchmark, Pacing, Pgbench,
+    PgbenchScript, Profile, Query, QueryMode, Specification, SpecificationError, SqlTest, SqlWorkload, Step, StepKind,
     StockKey, Tpcc, Workload, default_pause,
 };

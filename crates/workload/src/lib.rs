@@ -10,6 +10,7 @@ mod explain;
 mod expression;
 mod index_only;
 pub mod insert_benchmark;
+pub mod lua;
 pub mod microbenchmark;
 pub mod pgbench;
 mod random;
@@ -41,6 +42,7 @@ use asked::Comparable;
 pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::tasks(plan)),
+        Workload::LuaWorkload(plan) => Ok(lua::tasks(plan)),
         Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
         Workload::Pgbench(plan) => Ok(pgbench::tasks(plan)),
         Workload::SqlWorkload(plan) => sql::tasks(plan),
@@ -55,6 +57,7 @@ pub fn driver<'a>(
 ) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::driver(plan, site)),
+        Workload::LuaWorkload(plan) => lua::driver(plan, site),
         Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
         Workload::Pgbench(plan) => Ok(pgbench::driver(plan, site)),
         Workload::SqlWorkload(plan) => sql::driver(plan, site),
@@ -82,7 +85,7 @@ pub static VERBS: [Verb; 4] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 5] = [
+static COMPARED: [Comparable; 6] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -91,6 +94,7 @@ static COMPARED: [Comparable; 5] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: microbenchmark::asked,
@@ -104,6 +108,7 @@ static COMPARED: [Comparable; 5] = [
         has_versions: true,
         needs_names: false,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: insert_benchmark::asked,
@@ -117,9 +122,24 @@ static COMPARED: [Comparable; 5] = [
         has_versions: false,
         needs_names: true,
         has_scripts: true,
+        has_options: true,
         loads_given_sql: false,
         has_keys: false,
         ask: pgbench::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "lua",
+        about: "lua:SCRIPT,… for Lua scripts of sysbench, as in lua:oltp_read_only or \
+                lua:./mine.lua",
+        syntax: "lua:SCRIPT,…",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: false,
+        has_options: true,
+        loads_given_sql: false,
+        has_keys: false,
+        ask: lua::asked,
         select: |names| Ok(names.to_vec()),
     },
     Comparable {
@@ -129,6 +149,7 @@ static COMPARED: [Comparable; 5] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: true,
         has_keys: false,
         ask: sql::asked,
@@ -141,6 +162,7 @@ static COMPARED: [Comparable; 5] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: true,
         ask: tpcc::asked,
@@ -211,7 +233,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, lua, sql, tpcc)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

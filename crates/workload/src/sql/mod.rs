@@ -25,7 +25,7 @@ mod statements;
 mod tokens;
 
 pub use check::{CheckedFolder, check_files, check_folder};
-pub(crate) use driver::{asked, driver, tasks};
+pub(crate) use driver::{asked, driver, rows_of_tables, tables, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub use load::RefusedStatement;
