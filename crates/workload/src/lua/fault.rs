@@ -33,7 +33,7 @@ pub(super) fn syntax(lua: &Lua, name: &str, text: &str, error: &mlua::Error) -> 
     let Some((line, what)) = parts.and_then(|(line, what)| Some((line.parse().ok()?, what))) else {
         return LuaFault(told);
     };
-    let near = what.rsplit_once(" near ").map(|(_, near)| near.trim_matches('\''));
+    let near = what.rsplit_once(" near '").and_then(|(_, near)| near.strip_suffix('\''));
     match near.and_then(|near| column(lua, text, line, near)) {
         Some(column) => LuaFault(format!("{name}:{line}:{column}: {what}")),
         None => LuaFault(format!("{name}:{line}: {what}")),
@@ -52,6 +52,9 @@ fn column(lua: &Lua, text: &str, line: usize, near: &str) -> Option<usize> {
         let chunk = lua.load(&text[..end]).set_name("=x").set_mode(mlua::ChunkMode::Text);
         chunk.into_function().is_err_and(|error| !told(&error).contains("<eof>"))
     };
-    let found = this.match_indices(near).find(|(at, _)| stops_there(start + at + near.len()));
-    found.map(|(at, _)| this[..at].chars().count() + 1)
+    let mut all = this.match_indices(near).map(|(at, _)| at);
+    let found = all.clone().find(|at| stops_there(start + at + near.len()));
+    // A literal without an end is one until the end of its line.
+    let only = || all.next().filter(|_| all.next().is_none());
+    found.or_else(only).map(|at| this[..at].chars().count() + 1)
 }

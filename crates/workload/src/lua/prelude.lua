@@ -239,6 +239,7 @@ function Statement:execute()
       result.nrows = rows
       return result
    end
+   return nil
 end
 function Statement:close()
    host.close(self.id)
@@ -256,6 +257,7 @@ function Connection:query(sql)
       local result = {nrows = rows, nfields = fields, connection = self.id, serial = serial, at = 0}
       return setmetatable(result, Result)
    end
+   return nil
 end
 function Connection:query_row(sql)
    local result = self:query(sql)

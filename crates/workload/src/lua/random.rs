@@ -32,7 +32,7 @@ impl LibraryRandom {
             }
             *slot = word as u32;
         }
-        let mut random = LibraryRandom { state, at: 0 };
+        let mut random = LibraryRandom { state, at: Self::SEPARATION };
         for _ in 0..10 * Self::DEGREE {
             random.next();
         }
@@ -219,7 +219,9 @@ impl UniqueNumbers {
     pub fn of_sysbench() -> UniqueNumbers {
         let mut random = LibraryRandom::new(1);
         random.pair();
-        UniqueNumbers::new(random.next(), random.next())
+        // C compilers evaluate the last argument first.
+        let offset = random.next();
+        UniqueNumbers::new(random.next(), offset)
     }
 
     pub fn new(index: u32, offset: u32) -> UniqueNumbers {

@@ -24,7 +24,7 @@ fn nothing_but_sql_is_reached() {
         ("ffi.C.system('id')".to_string(), "unknown name ffi.C.system"),
         ("ffi.load('c')".to_string(), "attempt to call field 'load'"),
         ("ffi.new('int')".to_string(), "attempt to call field 'new'"),
-        ("require('jit.util')".to_string(), "there is no module"),
+        ("require('jit.util')".to_string(), "the module 'jit.util' is not"),
         ("jit.attach(print, 'trace')".to_string(), "attempt to call field 'attach'"),
         ("load('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),
         ("loadstring('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),

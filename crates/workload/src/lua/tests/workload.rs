@@ -102,7 +102,7 @@ fn a_script_makes_its_tables_and_is_measured() {
     assert_eq!(tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["load", "s"]);
     driver.prepare(&tasks[0], 0).unwrap();
     assert_eq!(driver.row_counts().unwrap(), BTreeMap::from([("sbtest1".to_string(), 50)]));
-    assert_eq!(driver.tables(), ["sbtest1"]);
+    assert_eq!(driver.tables(), ["\"sbtest1\""]);
     let explained = driver.explained(&tasks[1]).unwrap();
     assert_eq!(explained.len(), 1);
     assert!(explained[0].plan.is_some());
