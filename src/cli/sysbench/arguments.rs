@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Words {
+pub(super) struct CommandWords {
     /// Without their dashes.
     pub(super) options: Vec<String>,
     pub(super) script: Option<String>,
@@ -22,9 +22,9 @@ pub(super) struct Words {
     pub(super) contenders: Vec<Contender>,
 }
 
-impl Words {
-    pub(super) fn read(all: &[String]) -> anyhow::Result<Words> {
-        let mut words = Words::default();
+impl CommandWords {
+    pub(super) fn read(all: &[String]) -> anyhow::Result<CommandWords> {
+        let mut words = CommandWords::default();
         for word in all {
             if let Some(option) = word.strip_prefix("--") {
                 words.options.push(option.to_string());
@@ -55,9 +55,9 @@ impl Words {
 mod tests {
     use super::*;
 
-    fn read(line: &str) -> anyhow::Result<Words> {
+    fn read(line: &str) -> anyhow::Result<CommandWords> {
         let words: Vec<String> = line.split_whitespace().map(str::to_string).collect();
-        Words::read(&words)
+        CommandWords::read(&words)
     }
 
     #[test]

@@ -16,13 +16,13 @@ use rqps_workload::lua::{
 };
 
 use super::report::{Figures, options as told_options};
-use super::tally::{SharedTally, Tally};
+use super::tally::{SharedEventTally, EventTally};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 
 /// How long a run goes on, and what of it is reported.
 #[derive(Clone, Debug)]
-pub(super) struct Limits {
+pub(super) struct EventLimits {
     pub(super) threads: u32,
     /// Of all clients.
     pub(super) events: Option<u64>,
@@ -49,8 +49,8 @@ const LOOK: Duration = Duration::from_millis(5);
 const GRACE: Duration = Duration::from_secs(2);
 const MOST_THREADS: f64 = 10_000.0;
 
-impl Limits {
-    pub(super) fn new(options: &ScriptOptions) -> anyhow::Result<Limits> {
+impl EventLimits {
+    pub(super) fn new(options: &ScriptOptions) -> anyhow::Result<EventLimits> {
         // Old names count where the new ones have their defaults.
         let either = |new: &str, old: &str, usual: f64| match options.number(old) {
             given if given > usual => given,
@@ -77,7 +77,7 @@ impl Limits {
         checkpoints.sort_unstable();
         let given_seed = options.number("rand-seed") as i64 as u32;
         let now = jiff::Timestamp::now().as_second() as u32;
-        Ok(Limits {
+        Ok(EventLimits {
             threads: threads as u32,
             events: positive(either("events", "max-requests", 0.0)).map(|events| events as u64),
             time,
@@ -113,9 +113,9 @@ fn forced(text: &str, time: Option<Duration>) -> anyhow::Result<Option<Duration>
 
 /// What the threads share.
 struct Shared<'a> {
-    limits: &'a Limits,
+    limits: &'a EventLimits,
     cancel: &'a Cancel,
-    tallies: Vec<SharedTally>,
+    tallies: Vec<SharedEventTally>,
     begun: Instant,
     /// When counting began: after the warm-up.
     counted: Mutex<Instant>,
@@ -137,7 +137,7 @@ struct Shared<'a> {
 pub(super) fn run(
     settings: StateSettings,
     options: &ScriptOptions,
-    limits: &Limits,
+    limits: &EventLimits,
     prints: bool,
     cancel: &Cancel,
 ) -> anyhow::Result<Exit> {
@@ -147,7 +147,7 @@ pub(super) fn run(
     let start = |(tid, seed)| LuaClient::start(&settings, options, tid, seed);
     let mut clients: Vec<LuaClient> =
         (0..limits.threads).zip(client_seeds(limits.seed)).map(start).collect::<Result<_, _>>()?;
-    let tallies: Vec<SharedTally> = clients.iter().map(|_| SharedTally::default()).collect();
+    let tallies: Vec<SharedEventTally> = clients.iter().map(|_| SharedEventTally::default()).collect();
     for (client, tally) in clients.iter_mut().zip(&tallies) {
         tally.lock().add_counts(client.take_counts());
     }
@@ -252,7 +252,7 @@ impl Shared<'_> {
     }
 
     /// Runs a client to its end.
-    fn drive(&self, mut client: LuaClient, tally: &SharedTally) {
+    fn drive(&self, mut client: LuaClient, tally: &SharedEventTally) {
         if let Err(error) = self.events_of(&mut client, tally).and_then(|()| client.end()) {
             lock(&self.failure).get_or_insert(error);
             self.has_failed.store(true, Ordering::Relaxed);
@@ -260,7 +260,7 @@ impl Shared<'_> {
         }
     }
 
-    fn events_of(&self, client: &mut LuaClient, tally: &SharedTally) -> Result<(), Error> {
+    fn events_of(&self, client: &mut LuaClient, tally: &SharedEventTally) -> Result<(), Error> {
         while self.takes_event() {
             let started = match self.limits.rate {
                 None => Instant::now(),
@@ -327,11 +327,11 @@ impl Shared<'_> {
 
     /// Reports while the clients run, and ends those that block after the run is over or broken.
     fn attend(&self, hooks: &ReportHooks, interrupters: &[Interrupter]) -> anyhow::Result<()> {
-        let mut before = Tally::default();
+        let mut before = EventTally::default();
         let mut last = self.begun;
         let mut checkpoints = self.limits.checkpoints.iter();
         let mut checkpoint = checkpoints.next();
-        let mut ending = Ending::default();
+        let mut ending = LateClients::default();
         if let (Some(warm_up), true) = (self.limits.warm_up, self.prints) {
             output::print(&format!("Warming up for {} seconds...\n\n", warm_up.as_secs()))?;
         }
@@ -352,7 +352,7 @@ impl Shared<'_> {
             if !self.is_warm.load(Ordering::Relaxed) {
                 if self.limits.warm_up.is_some_and(|warm_up| now >= self.begun + warm_up) {
                     self.forget(now);
-                    (before, last) = (Tally::default(), now);
+                    (before, last) = (EventTally::default(), now);
                     self.is_warm.store(true, Ordering::Relaxed);
                 }
                 continue;
@@ -376,7 +376,7 @@ impl Shared<'_> {
                 }
                 self.summary(hooks, seconds, now)?;
                 self.forget(now);
-                (before, checkpoint) = (Tally::default(), checkpoints.next());
+                (before, checkpoint) = (EventTally::default(), checkpoints.next());
             }
         }
         Ok(())
@@ -385,13 +385,13 @@ impl Shared<'_> {
     /// What was counted so far was warm-up, or was reported.
     fn forget(&self, now: Instant) {
         for tally in &self.tallies {
-            *tally.lock() = Tally::default();
+            *tally.lock() = EventTally::default();
         }
         *lock(&self.counted) = now;
     }
 
-    fn total(&self) -> Tally {
-        let mut total = Tally::default();
+    fn total(&self) -> EventTally {
+        let mut total = EventTally::default();
         self.tallies.iter().for_each(|tally| total += &tally.lock());
         total
     }
@@ -402,7 +402,7 @@ impl Shared<'_> {
         since - self.limits.warm_up.unwrap_or_default().as_secs_f64()
     }
 
-    fn figures<'t>(&self, tally: &'t Tally, seconds: f64, now: Instant) -> Figures<'t> {
+    fn figures<'t>(&self, tally: &'t EventTally, seconds: f64, now: Instant) -> Figures<'t> {
         let waiting = || lock(&self.arrivals).len() as u64;
         let running = u64::from(self.running.load(Ordering::Relaxed));
         Figures {
@@ -419,7 +419,7 @@ impl Shared<'_> {
         &self,
         hooks: &ReportHooks,
         is_last: bool,
-        tally: &Tally,
+        tally: &EventTally,
         seconds: f64,
         now: Instant,
     ) -> anyhow::Result<()> {
@@ -433,7 +433,7 @@ impl Shared<'_> {
     }
 
     fn summary(&self, hooks: &ReportHooks, seconds: f64, now: Instant) -> anyhow::Result<()> {
-        let clients: Vec<Tally> = self.tallies.iter().map(|tally| tally.lock().clone()).collect();
+        let clients: Vec<EventTally> = self.tallies.iter().map(|tally| tally.lock().clone()).collect();
         let total = self.total();
         let figures = self.figures(&total, seconds, now);
         if self.limits.histogram && self.prints {
@@ -463,14 +463,14 @@ impl Shared<'_> {
 
 /// Ends statements that go on after the run was broken, and then their connections.
 #[derive(Default)]
-struct Ending {
+struct LateClients {
     since: Option<Instant>,
     is_asked: bool,
     /// Nothing is waited for.
     is_due: bool,
 }
 
-impl Ending {
+impl LateClients {
     fn look(&mut self, interrupters: &[Interrupter]) {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);

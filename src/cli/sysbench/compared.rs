@@ -4,7 +4,7 @@ use anyhow::bail;
 use clap::Parser;
 use rqps_plan::Contender;
 
-use super::arguments::Words;
+use super::arguments::CommandWords;
 use crate::cli::compare;
 use crate::cli::exit::Exit;
 
@@ -15,7 +15,7 @@ struct Line {
     arguments: compare::Arguments,
 }
 
-pub(super) fn run(words: &Words) -> anyhow::Result<Exit> {
+pub(super) fn run(words: &CommandWords) -> anyhow::Result<Exit> {
     let line = Line::try_parse_from(line(words)?).map_err(|error| {
         anyhow::anyhow!("{}", error.to_string().lines().next().unwrap_or_default())
     })?;
@@ -42,7 +42,7 @@ const ALONE: [&str; 10] = [
 ];
 
 /// The command line of `rqps compare` that does the same.
-fn line(words: &Words) -> anyhow::Result<Vec<String>> {
+fn line(words: &CommandWords) -> anyhow::Result<Vec<String>> {
     let contenders = &words.contenders;
     if words.command.as_deref() != Some("run") {
         bail!("{} contenders are compared. Write run before them", contenders.len());
@@ -78,9 +78,9 @@ fn is_login(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn words(text: &str) -> Words {
+    fn words(text: &str) -> CommandWords {
         let words: Vec<String> = text.split_whitespace().map(str::to_string).collect();
-        Words::read(&words).unwrap()
+        CommandWords::read(&words).unwrap()
     }
 
     #[test]

@@ -20,7 +20,7 @@ use rqps_workload::lua::{
 use super::exit::Exit;
 use super::output;
 use super::session::Setup;
-use arguments::Words;
+use arguments::CommandWords;
 use server::Served;
 
 pub(crate) use arguments::Arguments;
@@ -32,7 +32,7 @@ const AS_RELEASE: &str = "1.0.20";
 const NOTICES: f64 = 3.0;
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let words = match Words::read(&arguments.words) {
+    let words = match CommandWords::read(&arguments.words) {
         Ok(words) => words,
         Err(error) => return Ok(refused(&error)),
     };
@@ -50,7 +50,7 @@ fn refused(error: &anyhow::Error) -> Exit {
     }
 }
 
-fn alone(words: &Words) -> anyhow::Result<Exit> {
+fn alone(words: &CommandWords) -> anyhow::Result<Exit> {
     if words.wants("version") {
         output::print(&format!("{}\n", version()))?;
         return Ok(Exit::Done);
@@ -120,7 +120,7 @@ fn commands(script: &LuaScript) -> String {
 
 /// Carries out a command on the one contender.
 fn served(
-    words: &Words,
+    words: &CommandWords,
     script: &LuaScript,
     options: ScriptOptions,
     command: &str,
@@ -163,7 +163,7 @@ fn carry_out(
     if !script.has_event {
         bail!("{} defines no function event. Add one", script.files.id());
     }
-    let limits = clients::Limits::new(&options)?;
+    let limits = clients::EventLimits::new(&options)?;
     clients::run(settings, &options, &limits, prints, &setup.cancel)
 }
 

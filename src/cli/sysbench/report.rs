@@ -1,10 +1,10 @@
 //! What is found, in sysbench's form, so that what reads sysbench's output reads this.
 
-use super::clients::Limits;
-use super::tally::Tally;
+use super::clients::EventLimits;
+use super::tally::EventTally;
 
 /// What is printed before a run.
-pub(super) fn options(limits: &Limits) -> String {
+pub(super) fn options(limits: &EventLimits) -> String {
     let mut text = "Running the test with following options:\n".to_string();
     text += &format!("Number of threads: {}\n", limits.threads);
     if let Some(warm_up) = limits.warm_up {
@@ -34,7 +34,7 @@ pub(super) fn options(limits: &Limits) -> String {
 
 /// The figures of an interval, or of a whole run.
 pub(super) struct Figures<'a> {
-    pub(super) tally: &'a Tally,
+    pub(super) tally: &'a EventTally,
     pub(super) threads: u32,
     /// Of the interval, and since the start.
     pub(super) seconds: f64,
@@ -81,8 +81,8 @@ impl Figures<'_> {
     }
 
     /// The report at the end; `clients` are those that it is the sum of.
-    pub(super) fn summary(&self, clients: &[Tally]) -> String {
-        let Tally { events, counts, min, max, sum, .. } = self.tally;
+    pub(super) fn summary(&self, clients: &[EventTally]) -> String {
+        let EventTally { events, counts, min, max, sum, .. } = self.tally;
         let statements = counts.effect.statements;
         let rated = |name: &str, count: u64| {
             format!("    {name:<36} {count:<6} ({:.2} per sec.)\n", self.per_second(count))
@@ -130,7 +130,7 @@ impl Figures<'_> {
 
     /// By the names that hooks of scripts know; times are in seconds.
     pub(super) fn for_hooks(&self) -> Vec<(&'static str, f64)> {
-        let Tally { events, counts, min, max, sum, .. } = self.tally;
+        let EventTally { events, counts, min, max, sum, .. } = self.tally;
         let statements = counts.effect.statements;
         let (waiting, running) = self.queue.unwrap_or_default();
         let mean = if *events == 0 { 0.0 } else { sum / *events as f64 };

@@ -78,7 +78,7 @@ impl Latencies {
 
 /// What one client, or all of them, have done.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct EventTally {
     pub(super) events: u64,
     pub(super) counts: ClientCounts,
     /// Of events, in seconds.
@@ -88,7 +88,7 @@ pub(super) struct Tally {
     pub(super) latencies: Latencies,
 }
 
-impl Tally {
+impl EventTally {
     pub(super) fn add_event(&mut self, seconds: f64) {
         self.min = if self.events == 0 { seconds } else { self.min.min(seconds) };
         self.max = self.max.max(seconds);
@@ -108,7 +108,7 @@ impl Tally {
     }
 
     /// What came after `earlier`; the extremes are those of all.
-    pub(super) fn since(&self, earlier: &Tally) -> Tally {
+    pub(super) fn since(&self, earlier: &EventTally) -> EventTally {
         let (now, before) = (self.counts, earlier.counts);
         let mut counts = now;
         let (these, those) = (&mut counts.effect.statements, before.effect.statements);
@@ -117,7 +117,7 @@ impl Tally {
         these.others -= those.others;
         counts.errors -= before.errors;
         counts.reconnects -= before.reconnects;
-        Tally {
+        EventTally {
             events: self.events - earlier.events,
             counts,
             min: self.min,
@@ -128,8 +128,8 @@ impl Tally {
     }
 }
 
-impl AddAssign<&Tally> for Tally {
-    fn add_assign(&mut self, other: &Tally) {
+impl AddAssign<&EventTally> for EventTally {
+    fn add_assign(&mut self, other: &EventTally) {
         self.min = match (self.events, other.events) {
             (0, _) => other.min,
             (_, 0) => self.min,
@@ -147,10 +147,10 @@ impl AddAssign<&Tally> for Tally {
 
 /// A tally that reports read while its client writes.
 #[derive(Clone, Default)]
-pub(super) struct SharedTally(Arc<Mutex<Tally>>);
+pub(super) struct SharedEventTally(Arc<Mutex<EventTally>>);
 
-impl SharedTally {
-    pub(super) fn lock(&self) -> MutexGuard<'_, Tally> {
+impl SharedEventTally {
+    pub(super) fn lock(&self) -> MutexGuard<'_, EventTally> {
         // Numbers are whole, whatever a thread died of.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -176,10 +176,10 @@ mod tests {
 
     #[test]
     fn tallies_add_up_and_are_told_apart_again() {
-        let (mut first, mut second) = (Tally::default(), Tally::default());
+        let (mut first, mut second) = (EventTally::default(), EventTally::default());
         [0.002, 0.004].map(|seconds| first.add_event(seconds));
         second.add_event(0.001);
-        let mut both = Tally::default();
+        let mut both = EventTally::default();
         both += &first;
         both += &second;
         assert_eq!((both.events, both.min, both.max), (3, 0.001, 0.004));

@@ -6,10 +6,11 @@ use std::time::Duration;
 
 use rqps_dbms::Dialect;
 use rqps_load::Effect;
-use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Target, Type, Value};
+use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Target, Type};
 
 use super::random::{ScriptRandom, UniqueNumbers};
-use super::statement::{Does, filled, literal, may_write, pieces};
+use super::statement::{SqlEffect, filled, may_write, pieces};
+use super::values::{Kind, ParameterValue, send, written};
 
 /// Where statements go.
 #[derive(Clone, Debug)]
@@ -55,45 +56,9 @@ impl Output {
     }
 }
 
-/// A value of a parameter.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Given<'a> {
-    Number(f64),
-    Text(&'a [u8]),
-    Null,
-}
-
-/// How a parameter is sent.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Whole,
-    Number,
-    Text,
-}
-
-impl Kind {
-    /// By its number in the prelude.
-    pub(super) fn numbered(number: u32) -> Kind {
-        match number {
-            1 => Kind::Whole,
-            2 => Kind::Number,
-            _ => Kind::Text,
-        }
-    }
-
-    fn declared(self) -> Type {
-        match self {
-            Kind::Whole => Type::Int8,
-            // A number with a point is sent as text, in which a server reads what its column takes.
-            Kind::Number => Type::Inferred,
-            Kind::Text => Type::Varchar,
-        }
-    }
-}
-
 /// How a call ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Done {
+pub(super) enum CallEnd {
     Nothing,
     Rows(u64),
     Failed,
@@ -122,14 +87,14 @@ const TRIAL_COLUMNS: usize = 16;
 /// How often a server is tried that was lost.
 const PAUSE: Duration = Duration::from_millis(1);
 
-enum Link {
+enum HostLink {
     Server(Box<dyn Connection>),
     Trial,
     Closed,
 }
 
 struct Session {
-    link: Link,
+    link: HostLink,
     /// Counts its connections: what was prepared on an earlier one is gone.
     generation: u32,
     /// The rows of the last query, and its number.
@@ -142,7 +107,7 @@ struct Prepared {
     generation: u32,
     pieces: Vec<String>,
     kinds: Vec<Kind>,
-    does: Does,
+    does: SqlEffect,
     how: How,
 }
 
@@ -208,7 +173,7 @@ impl Host {
     /// without checking for cancellation.
     pub(super) fn interrupter(&self) -> Result<Interrupter, Error> {
         let first = self.sessions.iter().find_map(|session| match &session.link {
-            Link::Server(connection) => Some(connection),
+            HostLink::Server(connection) => Some(connection),
             _ => None,
         });
         match first {
@@ -220,15 +185,15 @@ impl Host {
     /// The first connection, for what is asked of its server.
     pub(super) fn connection(&mut self) -> Option<&mut dyn Connection> {
         self.sessions.iter_mut().find_map(|session| match &mut session.link {
-            Link::Server(connection) => Some(&mut **connection as &mut dyn Connection),
+            HostLink::Server(connection) => Some(&mut **connection as &mut dyn Connection),
             _ => None,
         })
     }
 
-    fn link(&self) -> Result<Link, Error> {
+    fn link(&self) -> Result<HostLink, Error> {
         match &self.settings.reach {
-            Reach::Server(target) => Ok(Link::Server(target.connect()?)),
-            Reach::Trial => Ok(Link::Trial),
+            Reach::Server(target) => Ok(HostLink::Server(target.connect()?)),
+            Reach::Trial => Ok(HostLink::Trial),
         }
     }
 
@@ -247,7 +212,7 @@ impl Host {
 
     pub(super) fn disconnect(&mut self, id: usize) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.link = Link::Closed;
+            session.link = HostLink::Closed;
         }
     }
 
@@ -270,9 +235,9 @@ impl Host {
     }
 
     /// Sends a statement as text.
-    pub(super) fn query(&mut self, id: usize, sql: &str) -> Done {
-        let does = Does::of_text(sql);
-        if self.settings.wrote.is_some() && does == Does::Write {
+    pub(super) fn query(&mut self, id: usize, sql: &str) -> CallEnd {
+        let does = SqlEffect::of_text(sql);
+        if self.settings.wrote.is_some() && does == SqlEffect::Write {
             self.note_write(sql);
         }
         if let Some(seen) = &mut self.seen {
@@ -282,38 +247,38 @@ impl Host {
         session.serial += 1;
         session.rows.clear();
         let count = match (&mut session.link, does) {
-            (Link::Closed, _) => return self.closed(),
-            (Link::Trial, Does::ReturnRows) => {
+            (HostLink::Closed, _) => return self.closed(),
+            (HostLink::Trial, SqlEffect::ReturnRows) => {
                 session.rows.push(vec![Some("1".to_string()); TRIAL_COLUMNS]);
                 Ok(1)
             }
-            (Link::Trial, _) => Ok(1),
-            (Link::Server(connection), Does::ReturnRows) => connection.query(sql).map(|rows| {
+            (HostLink::Trial, _) => Ok(1),
+            (HostLink::Server(connection), SqlEffect::ReturnRows) => connection.query(sql).map(|rows| {
                 session.rows = rows;
                 session.rows.len() as u64
             }),
-            (Link::Server(connection), _) => connection.run(sql),
+            (HostLink::Server(connection), _) => connection.run(sql),
         };
         self.ended(id, does, count)
     }
 
-    fn ended(&mut self, id: usize, does: Does, count: Result<u64, Error>) -> Done {
+    fn ended(&mut self, id: usize, does: SqlEffect, count: Result<u64, Error>) -> CallEnd {
         match count {
             Ok(rows) => {
                 self.effect += does.effect(rows);
-                if does == Does::ReturnRows { Done::Rows(rows) } else { Done::Nothing }
+                if does == SqlEffect::ReturnRows { CallEnd::Rows(rows) } else { CallEnd::Nothing }
             }
             Err(error) => {
                 self.fail(Some(id), error);
-                Done::Failed
+                CallEnd::Failed
             }
         }
     }
 
-    fn closed(&mut self) -> Done {
+    fn closed(&mut self) -> CallEnd {
         let what = "the script uses a connection that it has closed".to_string();
         self.fail(None, Error::Client(what));
-        Done::Failed
+        CallEnd::Failed
     }
 
     /// The number of the last query of a connection, and the columns of its rows.
@@ -330,7 +295,7 @@ impl Host {
 
     pub(super) fn prepare(&mut self, id: usize, sql: &str) -> Option<usize> {
         let generation = self.sessions.get(id).map_or(0, |session| session.generation);
-        let (does, how) = (Does::of_text(sql), How::NotYet);
+        let (does, how) = (SqlEffect::of_text(sql), How::NotYet);
         if self.settings.wrote.is_some() && may_write(sql) {
             self.note_write(sql);
         }
@@ -360,13 +325,13 @@ impl Host {
         let statement = &mut self.statements[number];
         let Some(session) = self.sessions.get_mut(statement.session) else { return false };
         let made = match &mut session.link {
-            Link::Server(connection) if !self.settings.is_emulating => {
+            HostLink::Server(connection) if !self.settings.is_emulating => {
                 let dialect = self.settings.dialect;
                 let text = filled(&statement.pieces, |number| dialect.placeholder(number));
                 let types: Vec<Type> = statement.kinds.iter().map(|kind| kind.declared()).collect();
                 connection.prepare(&text, &types).map(How::Statement)
             }
-            Link::Closed => Err(Error::Client("the connection of the statement is closed".into())),
+            HostLink::Closed => Err(Error::Client("the connection of the statement is closed".into())),
             _ => Ok(How::Text),
         };
         match made {
@@ -386,34 +351,34 @@ impl Host {
         }
     }
 
-    pub(super) fn execute(&mut self, number: usize, values: &[Given<'_>]) -> Done {
+    pub(super) fn execute(&mut self, number: usize, values: &[ParameterValue<'_>]) -> CallEnd {
         let Some(statement) = self.statements.get(number) else { return self.closed() };
         let (id, does) = (statement.session, statement.does);
         let Some(session) = self.sessions.get_mut(id) else { return self.closed() };
         if statement.generation != session.generation {
             let what = "the statement was prepared before its connection was made anew";
             self.fail(None, Error::Client(what.to_string()));
-            return Done::Failed;
+            return CallEnd::Failed;
         }
         match (&statement.how, &mut session.link) {
-            (How::Statement(prepared), Link::Server(connection)) => {
+            (How::Statement(prepared), HostLink::Server(connection)) => {
                 let count = send(connection, *prepared, &statement.kinds, values, &mut self.text);
                 self.ended(id, does, count)
             }
-            (How::Text, Link::Server(_) | Link::Trial) => {
+            (How::Text, HostLink::Server(_) | HostLink::Trial) => {
                 let dialect = self.settings.dialect;
                 let kinds = &statement.kinds;
                 let shown = |number: usize| {
                     written(values.get(number - 1).copied(), kinds.get(number - 1), dialect)
                 };
                 let sql = filled(&statement.pieces, shown);
-                if let (Some(seen), Link::Trial) = (&mut self.seen, &session.link) {
+                if let (Some(seen), HostLink::Trial) = (&mut self.seen, &session.link) {
                     let text = filled(&statement.pieces, |_| "?".to_string());
                     seen.push((text, sql));
                     return self.ended(id, does, Ok(1));
                 }
                 match &mut session.link {
-                    Link::Server(connection) => {
+                    HostLink::Server(connection) => {
                         let count = connection.run(&sql);
                         self.ended(id, does, count)
                     }
@@ -423,7 +388,7 @@ impl Host {
             (How::NotYet, _) => {
                 let what = "bind_param was not called for the statement".to_string();
                 self.fail(None, Error::Client(what));
-                Done::Failed
+                CallEnd::Failed
             }
             _ => self.closed(),
         }
@@ -460,7 +425,7 @@ impl Host {
             _ => false,
         };
         if let (true, true, Some(id)) = (is_postgres, told.is_ignorable, id)
-            && let Some(Session { link: Link::Server(connection), .. }) = self.sessions.get_mut(id)
+            && let Some(Session { link: HostLink::Server(connection), .. }) = self.sessions.get_mut(id)
             && let Err(lost) = connection.run("ROLLBACK")
         {
             told.is_ignorable = false;
@@ -493,76 +458,6 @@ impl Host {
                 Err(_) => return false,
             }
         }
-    }
-}
-
-/// Sends an execution: values in the form that the parameters are declared with.
-fn send(
-    connection: &mut Box<dyn Connection>,
-    statement: Statement,
-    kinds: &[Kind],
-    values: &[Given<'_>],
-    text: &mut Vec<u8>,
-) -> Result<u64, Error> {
-    // Most statements have few parameters, which need no memory of their own.
-    const FEW: usize = 8;
-    let wrong = |place: usize, what: &str| {
-        let place = place + 1;
-        Err(Error::Client(format!("parameter {place} is declared as {what}, but is something else")))
-    };
-    if values.len() != kinds.len() {
-        let (given, wanted) = (values.len(), kinds.len());
-        return Err(Error::Client(format!("{given} values for {wanted} parameters")));
-    }
-    text.clear();
-    let mut ends = [0; FEW];
-    let mut more_ends = Vec::new();
-    for (place, (given, kind)) in values.iter().zip(kinds).enumerate() {
-        match (given, kind) {
-            (Given::Null, _) | (Given::Number(_), Kind::Whole) => {}
-            (Given::Number(number), _) => text.extend_from_slice(number.to_string().as_bytes()),
-            (Given::Text(_), Kind::Text) => {}
-            (Given::Text(_), _) => return wrong(place, "a number"),
-        }
-        match ends.get_mut(place) {
-            Some(end) => *end = text.len(),
-            None => more_ends.push(text.len()),
-        }
-    }
-    let end_of = |place: usize| match place {
-        place if place < FEW => ends[place],
-        place => more_ends[place - FEW],
-    };
-    let value = |place: usize| match (values[place], kinds[place]) {
-        (Given::Null, _) => Value::Null,
-        // As C converts it: without what is behind the point.
-        (Given::Number(number), Kind::Whole) => Value::Int(number as i64),
-        (Given::Number(_), _) => {
-            let start = if place == 0 { 0 } else { end_of(place - 1) };
-            Value::Text(&text[start..end_of(place)])
-        }
-        (Given::Text(bytes), _) => Value::Text(bytes),
-    };
-    if values.len() <= FEW {
-        let mut few = [Value::Null; FEW];
-        for (place, slot) in few.iter_mut().enumerate().take(values.len()) {
-            *slot = value(place);
-        }
-        return connection.execute(statement, &few[..values.len()]);
-    }
-    let many: Vec<Value<'_>> = (0..values.len()).map(value).collect();
-    connection.execute(statement, &many)
-}
-
-/// A value as it is written into a text.
-fn written(value: Option<Given<'_>>, kind: Option<&Kind>, dialect: Dialect) -> String {
-    match value {
-        None | Some(Given::Null) => "NULL".to_string(),
-        Some(Given::Number(number)) => match kind {
-            Some(Kind::Whole) => (number as i64).to_string(),
-            _ => number.to_string(),
-        },
-        Some(Given::Text(bytes)) => literal(&String::from_utf8_lossy(bytes), dialect),
     }
 }
 

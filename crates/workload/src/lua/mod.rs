@@ -14,6 +14,7 @@ mod report;
 mod script;
 mod state;
 mod statement;
+mod values;
 
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,6 @@ pub use options::{DeclaredOption, OptionKind, ScriptOptions, general_help, help}
 pub use random::{UniqueNumbers, arrival_gaps, client_seeds};
 pub use report::ReportHooks;
 pub use script::{LuaScript, Trial, driver_name};
-pub use state::{ScriptCommand, StateSettings};
+pub use state::{LuaCommand, StateSettings};
 
 pub(crate) use driver::{asked, driver, tasks};

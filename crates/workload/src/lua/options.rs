@@ -47,11 +47,11 @@ pub struct DeclaredOption {
 }
 
 /// An option of sysbench itself.
-pub struct KnownOption {
-    pub name: &'static str,
-    pub kind: OptionKind,
-    pub default: &'static str,
-    pub about: &'static str,
+struct KnownOption {
+    name: &'static str,
+    kind: OptionKind,
+    default: &'static str,
+    about: &'static str,
 }
 
 const fn option(
@@ -67,7 +67,7 @@ use OptionKind::{Double, Flag, Int, List, Size, Text};
 
 /// Groups of options with their headings, as of sysbench 1.0.20; `--warmup-time` is newer.
 #[rustfmt::skip]
-pub static KNOWN: [(&str, &[KnownOption]); 5] = [
+static KNOWN: [(&str, &[KnownOption]); 5] = [
     ("General options", &[
         option("threads", Int, "1", "clients, each with a thread"),
         option("events", Int, "0", "events of all clients at most; 0: no limit"),
@@ -123,7 +123,7 @@ pub static KNOWN: [(&str, &[KnownOption]); 5] = [
 ];
 
 /// Options of sysbench that rqps refuses, and what to do instead.
-pub static REFUSED: [(&str, &str); 6] = [
+static REFUSED: [(&str, &str); 6] = [
     ("config-file", "write its options on the command line"),
     ("mysql-ssl-cipher", "drop it: the best that both ends know is used"),
     ("mysql-compression", "drop it: rqps does not compress"),

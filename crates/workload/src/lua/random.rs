@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 /// `random()` of the C library, from which sysbench seeds its clients.
 #[derive(Clone, Debug)]
-pub struct LibraryRandom {
+struct LibraryRandom {
     /// The last 31 numbers, the next to be replaced at `at`.
     state: [u32; LibraryRandom::DEGREE],
     at: usize,
@@ -19,7 +19,7 @@ impl LibraryRandom {
     const DEGREE: usize = 31;
     const SEPARATION: usize = 3;
 
-    pub fn new(seed: u32) -> LibraryRandom {
+    fn new(seed: u32) -> LibraryRandom {
         let mut state = [0; Self::DEGREE];
         // Lehmer's generator, by Schrage's method; a seed of 0 is 1.
         let mut word = i64::from(seed.max(1) as i32);
@@ -40,8 +40,7 @@ impl LibraryRandom {
     }
 
     /// 31 bits.
-    #[allow(clippy::should_implement_trait, reason = "it has no end")]
-    pub fn next(&mut self) -> u32 {
+    fn next(&mut self) -> u32 {
         let added = self.state[(self.at + Self::DEGREE - Self::SEPARATION) % Self::DEGREE];
         let sum = self.state[self.at].wrapping_add(added);
         self.state[self.at] = sum;
@@ -129,14 +128,14 @@ pub struct Distributions {
 
 /// The generator of one client.
 #[derive(Clone, Debug)]
-pub struct ScriptRandom {
+pub(super) struct ScriptRandom {
     state: [u64; 2],
     distributions: Distributions,
     pareto_power: f64,
 }
 
 impl ScriptRandom {
-    pub fn new(state: [u64; 2], distributions: Distributions) -> ScriptRandom {
+    pub(super) fn new(state: [u64; 2], distributions: Distributions) -> ScriptRandom {
         let h = distributions.pareto_h;
         ScriptRandom { state, distributions, pareto_power: h.ln() / (1.0 - h).ln() }
     }

@@ -12,7 +12,7 @@ use super::files::ScriptFiles;
 use super::host::{HostSettings, Output, Reach};
 use super::options::{DeclaredOption, ScriptOptions};
 use super::random::{ScriptRandom, UniqueNumbers, command_seeds};
-use super::state::{ScriptCommand, ScriptState, StateSettings};
+use super::state::{LuaCommand, ScriptState, StateSettings};
 use super::statement::may_write;
 
 /// A script that was read.
@@ -21,7 +21,7 @@ pub struct LuaScript {
     pub files: Arc<ScriptFiles>,
     /// None if it declares none, and takes any.
     pub declared: Option<Vec<DeclaredOption>>,
-    pub commands: Vec<ScriptCommand>,
+    pub commands: Vec<LuaCommand>,
     pub has_event: bool,
 }
 
@@ -71,7 +71,7 @@ impl LuaScript {
         ScriptOptions::new(self.declared.as_deref()).map_err(LuaFault)
     }
 
-    pub fn command(&self, name: &str) -> Option<&ScriptCommand> {
+    pub fn command(&self, name: &str) -> Option<&LuaCommand> {
         self.commands.iter().find(|command| command.name == name)
     }
 

@@ -13,9 +13,10 @@ use rqps_wire::{Class, Error};
 
 use super::fault::{LuaFault, syntax, told};
 use super::files::ScriptFiles;
-use super::host::{Done, Given, Host, HostSettings, Kind, SharedHost};
+use super::host::{CallEnd, Host, HostSettings, SharedHost};
 use super::options::{DeclaredOption, OptionKind, OptionValue, ScriptOptions};
 use super::random::ScriptRandom;
+use super::values::{Kind, ParameterValue};
 
 /// The interface, in Lua.
 const PRELUDE: &str = include_str!("prelude.lua");
@@ -33,7 +34,7 @@ pub struct StateSettings {
 
 /// A command of a script.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptCommand {
+pub struct LuaCommand {
     pub name: String,
     /// Each client runs a part of it.
     pub is_parallel: bool,
@@ -129,11 +130,11 @@ impl ScriptState {
         declared.map(Some).map_err(fault)
     }
 
-    pub(super) fn commands(&self) -> Result<Vec<ScriptCommand>, LuaFault> {
+    pub(super) fn commands(&self) -> Result<Vec<LuaCommand>, LuaFault> {
         let fault = |error: mlua::Error| LuaFault(told(&error));
         let found: Vec<Table> = self.own("commands", ()).map_err(fault)?;
-        let one = |table: Table| -> mlua::Result<ScriptCommand> {
-            Ok(ScriptCommand { name: table.get("name")?, is_parallel: table.get("parallel")? })
+        let one = |table: Table| -> mlua::Result<LuaCommand> {
+            Ok(LuaCommand { name: table.get("name")?, is_parallel: table.get("parallel")? })
         };
         found.into_iter().map(one).collect::<mlua::Result<_>>().map_err(fault)
     }
@@ -309,11 +310,11 @@ const NOTHING: i64 = 0;
 const ROWS: i64 = 1;
 const FAILED: i64 = 2;
 
-fn status(done: Done) -> (i64, u64) {
+fn status(done: CallEnd) -> (i64, u64) {
     match done {
-        Done::Nothing => (NOTHING, 0),
-        Done::Rows(rows) => (ROWS, rows),
-        Done::Failed => (FAILED, 0),
+        CallEnd::Nothing => (NOTHING, 0),
+        CallEnd::Rows(rows) => (ROWS, rows),
+        CallEnd::Failed => (FAILED, 0),
     }
 }
 
@@ -383,10 +384,10 @@ fn execute(host: &SharedHost, mut values: MultiValue) -> mlua::Result<(i64, u64)
         .collect();
     let mut next_text = texts.iter();
     let mut given = |value: &Value| match value {
-        Value::Integer(number) => Ok(Given::Number(*number as f64)),
-        Value::Number(number) => Ok(Given::Number(*number)),
-        Value::String(_) => Ok(next_text.next().map_or(Given::Null, |text| Given::Text(text))),
-        Value::Nil | Value::Boolean(false) => Ok(Given::Null),
+        Value::Integer(number) => Ok(ParameterValue::Number(*number as f64)),
+        Value::Number(number) => Ok(ParameterValue::Number(*number)),
+        Value::String(_) => Ok(next_text.next().map_or(ParameterValue::Null, |text| ParameterValue::Text(text))),
+        Value::Nil | Value::Boolean(false) => Ok(ParameterValue::Null),
         other => Err(mlua::Error::runtime(format!(
             "a parameter takes numbers and texts, but was given a {}",
             other.type_name()
@@ -395,7 +396,7 @@ fn execute(host: &SharedHost, mut values: MultiValue) -> mlua::Result<(i64, u64)
     const FEW: usize = 8;
     let mut host = lock(host);
     if values.len() <= FEW {
-        let mut few = [Given::Null; FEW];
+        let mut few = [ParameterValue::Null; FEW];
         for (slot, value) in few.iter_mut().zip(&values) {
             *slot = given(value)?;
         }

@@ -20,31 +20,31 @@ const WRITING: [&str; 9] =
 
 /// What a statement does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Does {
+pub(super) enum SqlEffect {
     ReturnRows,
     Nothing,
     Write,
 }
 
-impl Does {
+impl SqlEffect {
     /// By the first word.
-    pub(super) fn of_text(sql: &str) -> Does {
+    pub(super) fn of_text(sql: &str) -> SqlEffect {
         let first = sql.trim_start_matches(|c: char| c.is_whitespace() || c == '(');
         let end = first.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(first.len());
         let is = |word: &&str| first[..end].eq_ignore_ascii_case(word);
         match () {
-            () if RETURNING.iter().any(|word| is(&word)) => Does::ReturnRows,
-            () if NEUTRAL.iter().any(|word| is(&word)) => Does::Nothing,
-            () => Does::Write,
+            () if RETURNING.iter().any(|word| is(&word)) => SqlEffect::ReturnRows,
+            () if NEUTRAL.iter().any(|word| is(&word)) => SqlEffect::Nothing,
+            () => SqlEffect::Write,
         }
     }
 
     /// As sysbench counts it.
     pub(super) fn effect(self, rows: u64) -> Effect {
         match self {
-            Does::ReturnRows => Effect::read(rows),
-            Does::Nothing => Effect::other(),
-            Does::Write => Effect::write(rows),
+            SqlEffect::ReturnRows => Effect::read(rows),
+            SqlEffect::Nothing => Effect::other(),
+            SqlEffect::Write => Effect::write(rows),
         }
     }
 }
@@ -53,10 +53,10 @@ impl Does {
 pub(super) fn may_write(sql: &str) -> bool {
     let lower = sql.to_ascii_lowercase();
     let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    match Does::of_text(sql) {
-        Does::Nothing => false,
-        Does::Write => true,
-        Does::ReturnRows => words.any(|word| WRITING.contains(&word)),
+    match SqlEffect::of_text(sql) {
+        SqlEffect::Nothing => false,
+        SqlEffect::Write => true,
+        SqlEffect::ReturnRows => words.any(|word| WRITING.contains(&word)),
     }
 }
 
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn a_statement_is_known_by_its_words() {
         for (sql, does, writes) in [
-            ("SELECT c FROM sbtest1 WHERE id=?", Does::ReturnRows, false),
-            ("\n  (select 1)", Does::ReturnRows, false),
-            ("select 1 for update", Does::ReturnRows, true),
-            ("with d as (delete from t returning 1) select * from d", Does::ReturnRows, true),
-            ("select updated_at from t", Does::ReturnRows, false),
-            ("BEGIN", Does::Nothing, false),
-            ("set autocommit=0", Does::Nothing, false),
-            ("UPDATE t SET k=k+1", Does::Write, true),
-            ("vacuum", Does::Write, true),
-            ("", Does::Write, true),
+            ("SELECT c FROM sbtest1 WHERE id=?", SqlEffect::ReturnRows, false),
+            ("\n  (select 1)", SqlEffect::ReturnRows, false),
+            ("select 1 for update", SqlEffect::ReturnRows, true),
+            ("with d as (delete from t returning 1) select * from d", SqlEffect::ReturnRows, true),
+            ("select updated_at from t", SqlEffect::ReturnRows, false),
+            ("BEGIN", SqlEffect::Nothing, false),
+            ("set autocommit=0", SqlEffect::Nothing, false),
+            ("UPDATE t SET k=k+1", SqlEffect::Write, true),
+            ("vacuum", SqlEffect::Write, true),
+            ("", SqlEffect::Write, true),
         ] {
-            assert_eq!((Does::of_text(sql), may_write(sql)), (does, writes), "{sql}");
+            assert_eq!((SqlEffect::of_text(sql), may_write(sql)), (does, writes), "{sql}");
         }
     }
 
