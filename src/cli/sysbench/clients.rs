@@ -272,8 +272,8 @@ impl Shared<'_> {
             self.running.fetch_add(1, Ordering::Relaxed);
             let ended = loop {
                 match client.event() {
-                    // An event goes on for ever if a server refuses it for ever.
-                    Ok(ClientEvent::Again) if !self.is_broken() => {}
+                    // A server may refuse it for ever.
+                    Ok(ClientEvent::Again) if !self.is_over() => {}
                     ended => break ended,
                 }
             };

@@ -97,7 +97,7 @@ impl LuaClient {
 
     /// The client as one of the load generator's.
     pub fn work(self) -> Box<dyn Work> {
-        Box::new(EventWork { client: self })
+        Box::new(EventWork { client: self, tries: 0 })
     }
 
     pub(super) fn state(&self) -> &ScriptState {
@@ -105,20 +105,34 @@ impl LuaClient {
     }
 }
 
+/// How often an event begins again before something else must be wrong than a conflict.
+const MOST_TRIES: u32 = 10_000;
+
 /// An operation is an event.
 struct EventWork {
     client: LuaClient,
+    /// Of this event.
+    tries: u32,
 }
 
 impl Work for EventWork {
     fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        self.tries = 0;
         Ok(())
     }
 
     fn execute(&mut self) -> Result<Effect, Error> {
         match self.client.state.event() {
             EventEnd::Done => Ok(std::mem::take(&mut self.client.state.host().effect)),
-            EventEnd::Again(error) | EventEnd::Failed(error) => Err(error),
+            EventEnd::Again(error) if self.tries >= MOST_TRIES => {
+                let what = format!("an event began again {MOST_TRIES} times, last after: {error}");
+                Err(Error::Client(what))
+            }
+            EventEnd::Again(error) => {
+                self.tries += 1;
+                Err(error)
+            }
+            EventEnd::Failed(error) => Err(error),
             EventEnd::Stopped => {
                 let what = "event returned a value, which ends its client, but in a comparison all \
                             clients go on. Use rqps sysbench";

@@ -65,23 +65,37 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
         clients: asked.clients,
         time: asked.secs.unwrap_or_else(|| (asked.fitting)(asked.workload.names.len())),
     };
+    let mut unknown: Vec<String> = plan.options.keys().cloned().collect();
+    let mut last = None;
     for given in &asked.workload.names {
-        let test = test(given, &plan, asked)?;
+        let script = LuaScript::read(given, "run").map_err(|error| FlagError(error.to_string()))?;
+        unknown.retain(|name| !script.options().is_ok_and(|it| it.takes(name)));
+        let test = test(given, &script, &plan, asked)?;
         if plan.scripts.iter().any(|other| other.id == test.id) {
             let reason = format!("two tests would be called '{}'. Rename a script", test.id);
             return Err(FlagError(reason));
         }
         plan.scripts.push(test);
+        last = Some(script);
+    }
+    if let (Some(name), Some(script)) = (unknown.first(), last) {
+        // This says what there is.
+        let options = script.options().map_err(|error| FlagError(error.to_string()))?;
+        options.clone().set(&format!("{name}=")).map_err(FlagError)?;
     }
     Ok(plan.into())
 }
 
 /// A script as a test: what is stored with the run, and what a trial shows of it.
-fn test(given: &str, plan: &LuaWorkload, asked: &Asked<'_>) -> Result<LuaTest, FlagError> {
+fn test(
+    given: &str,
+    script: &LuaScript,
+    plan: &LuaWorkload,
+    asked: &Asked<'_>,
+) -> Result<LuaTest, FlagError> {
     let wrong = |error: &dyn std::fmt::Display| FlagError(error.to_string());
-    let script = LuaScript::read(given, "run").map_err(|error| wrong(&error))?;
     checked_id(script.files.id()).map_err(FlagError)?;
-    let options = options(&script, plan).map_err(FlagError)?;
+    let options = options(script, plan).map_err(FlagError)?;
     let (mut writes, mut statements) = (false, 0.0);
     for contender in asked.contenders {
         let dialect = Dialect::from(contender);
@@ -105,8 +119,10 @@ fn test(given: &str, plan: &LuaWorkload, asked: &Asked<'_>) -> Result<LuaTest, F
 fn options(script: &LuaScript, plan: &LuaWorkload) -> Result<ScriptOptions, String> {
     let mut options = script.options().map_err(|fault| fault.to_string())?;
     let threads = format!("threads={}", plan.clients);
-    let given = plan.options.iter().map(|(name, value)| format!("{name}={value}"));
-    for text in given.chain([threads, "time=0".to_string()]) {
+    // The others are for other scripts.
+    let given = plan.options.iter().filter(|(name, _)| options.takes(name));
+    let given: Vec<String> = given.map(|(name, value)| format!("{name}={value}")).collect();
+    for text in given.into_iter().chain([threads, "time=0".to_string()]) {
         options.set(&text)?;
     }
     Ok(options)

@@ -196,8 +196,9 @@ impl ScriptOptions {
         Ok(())
     }
 
-    pub fn has(&self, name: &str) -> bool {
-        self.get(name).is_some()
+    /// Whether there is an option of this name.
+    pub fn takes(&self, name: &str) -> bool {
+        !self.is_declared || self.get(name).is_some()
     }
 
     fn get(&self, name: &str) -> Option<&OptionValue> {
