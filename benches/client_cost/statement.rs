@@ -32,7 +32,7 @@ pub(crate) struct Statement {
     pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
-    /// The limit of rqps's CPU, as a part of sysbench's, or of pgbench's where rqps runs its script.
+    /// The limit of rqps's CPU, as a part of sysbench's; of pgbench's where rqps runs its script.
     pub(crate) cpu: f64,
     /// The limit of user-space instructions per operation; those of sysbench if none is given.
     pub(crate) instructions: &'static [(Dbms, f64)],

@@ -58,8 +58,11 @@ const PASSWORD_OPTIONS: [&str; 2] = ["--mysql-password=", "--pgsql-password="];
 fn secrets(argument: &OsStr) -> Vec<Range<usize>> {
     let bytes = argument.as_bytes();
     for option in PASSWORD_OPTIONS {
-        let is_it = |at: usize, byte: &u8| *byte == option.as_bytes()[at] || *byte == b'_' && at > 1;
-        if bytes.len() >= option.len() && (0..).zip(&bytes[..option.len()]).all(|(at, byte)| is_it(at, byte)) {
+        let is_it =
+            |at: usize, byte: &u8| *byte == option.as_bytes()[at] || *byte == b'_' && at > 1;
+        if bytes.len() >= option.len()
+            && (0..).zip(&bytes[..option.len()]).all(|(at, byte)| is_it(at, byte))
+        {
             return vec![option.len()..bytes.len()];
         }
     }

@@ -47,6 +47,6 @@ pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
     InsertBenchmark, LuaTest, LuaWorkload, MIX, Maintenance, Microbenchmark, Pacing, Pgbench,
-    PgbenchScript, Profile, Query, QueryMode, Specification, SpecificationError, SqlTest, SqlWorkload, Step, StepKind,
-    StockKey, Tpcc, Workload, default_pause,
+    PgbenchScript, Profile, Query, QueryMode, Specification, SpecificationError, SqlTest,
+    SqlWorkload, Step, StepKind, StockKey, Tpcc, Workload, default_pause,
 };

@@ -35,9 +35,9 @@ impl CommandWords {
             } else if words.command.is_none() {
                 words.command = Some(word.clone());
             } else {
-                let sweep: Sweep = word
-                    .parse()
-                    .with_context(|| format!("'{word}' follows the command, but is no contender"))?;
+                let sweep: Sweep = word.parse().with_context(|| {
+                    format!("'{word}' follows the command, but is no contender")
+                })?;
                 words.contenders.extend(sweep.0);
             }
         }

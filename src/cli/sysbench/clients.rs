@@ -11,12 +11,11 @@ use anyhow::bail;
 use rqps_system::Cancel;
 use rqps_wire::{Error, Interrupter};
 use rqps_workload::lua::{
-    ClientEvent, LuaClient, ReportHooks, ScriptOptions, StateSettings, arrival_gaps,
-    client_seeds,
+    ClientEvent, LuaClient, ReportHooks, ScriptOptions, StateSettings, arrival_gaps, client_seeds,
 };
 
 use super::report::{Figures, options as told_options};
-use super::tally::{SharedEventTally, EventTally};
+use super::tally::{EventTally, SharedEventTally};
 use crate::cli::exit::Exit;
 use crate::cli::output;
 
@@ -147,7 +146,8 @@ pub(super) fn run(
     let start = |(tid, seed)| LuaClient::start(&settings, options, tid, seed);
     let mut clients: Vec<LuaClient> =
         (0..limits.threads).zip(client_seeds(limits.seed)).map(start).collect::<Result<_, _>>()?;
-    let tallies: Vec<SharedEventTally> = clients.iter().map(|_| SharedEventTally::default()).collect();
+    let tallies: Vec<SharedEventTally> =
+        clients.iter().map(|_| SharedEventTally::default()).collect();
     for (client, tally) in clients.iter_mut().zip(&tallies) {
         tally.lock().add_counts(client.take_counts());
     }
@@ -193,9 +193,8 @@ pub(super) fn run(
             ended
         });
         let reported = shared.attend(hooks, interrupters);
-        let ended = attendant.map(|it| it.join().unwrap_or_else(|panic| {
-            std::panic::resume_unwind(panic)
-        }));
+        let ended =
+            attendant.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
         (reported, ended)
     });
     reported?;
@@ -253,7 +252,9 @@ impl Shared<'_> {
 
     /// Runs a client to its end.
     fn drive(&self, mut client: LuaClient, tally: &SharedEventTally) {
-        if let Err(error) = self.events_of(&mut client, tally).and_then(|()| client.end()) {
+        let ended = self.events_of(&mut client, tally).and_then(|()| client.end());
+        tally.lock().add_counts(client.take_counts());
+        if let Err(error) = ended {
             lock(&self.failure).get_or_insert(error);
             self.has_failed.store(true, Ordering::Relaxed);
             self.arrived.notify_all();
@@ -280,7 +281,12 @@ impl Shared<'_> {
             let mut tally = tally.lock();
             tally.add_counts(client.take_counts());
             match ended? {
-                ClientEvent::Done => tally.add_event(started.elapsed().as_secs_f64()),
+                ClientEvent::Done => {
+                    tally.add_event(started.elapsed().as_secs_f64());
+                    if self.limits.percentile > 0 {
+                        client.skip_draw();
+                    }
+                }
                 // That event is not counted.
                 ClientEvent::Stopped | ClientEvent::Again => {
                     self.running.fetch_sub(1, Ordering::Relaxed);
@@ -433,7 +439,8 @@ impl Shared<'_> {
     }
 
     fn summary(&self, hooks: &ReportHooks, seconds: f64, now: Instant) -> anyhow::Result<()> {
-        let clients: Vec<EventTally> = self.tallies.iter().map(|tally| tally.lock().clone()).collect();
+        let clients: Vec<EventTally> =
+            self.tallies.iter().map(|tally| tally.lock().clone()).collect();
         let total = self.total();
         let figures = self.figures(&total, seconds, now);
         if self.limits.histogram && self.prints {

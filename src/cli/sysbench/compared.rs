@@ -52,10 +52,14 @@ fn line(words: &CommandWords) -> anyhow::Result<Vec<String>> {
     for option in &words.options {
         let (name, value) = option.split_once('=').unwrap_or((option, "on"));
         let name = name.replace('-', "_");
-        if ALONE.contains(&name.as_str()) || name.starts_with("mysql_") && is_login(&name)
+        if ALONE.contains(&name.as_str())
+            || name.starts_with("mysql_") && is_login(&name)
             || name.starts_with("pgsql_") && is_login(&name)
         {
-            bail!("--{option} is for one contender, but {} are compared. Drop it", contenders.len());
+            bail!(
+                "--{option} is for one contender, but {} are compared. Drop it",
+                contenders.len()
+            );
         }
         match FLAGS.iter().find(|(theirs, _)| *theirs == name) {
             Some((_, flag)) => line.extend([flag.to_string(), value.to_string()]),

@@ -1,5 +1,5 @@
-//! `rqps sysbench`: sysbench's command line. One contender gets a report in sysbench's form; several
-//! are compared.
+//! `rqps sysbench`: sysbench's command line. One contender gets a report in sysbench's form;
+//! several are compared.
 
 mod arguments;
 mod clients;
@@ -19,9 +19,9 @@ use rqps_workload::lua::{
 
 use super::exit::Exit;
 use super::output;
+use super::reached::Reached;
 use super::session::Setup;
 use arguments::CommandWords;
-use server::Served;
 
 pub(crate) use arguments::Arguments;
 
@@ -127,7 +127,11 @@ fn served(
     prints: bool,
 ) -> anyhow::Result<Exit> {
     let setup = Setup::new()?;
-    let served = Served::new(&setup, words.contenders.first(), &options)?;
+    let contender = match words.contenders.first() {
+        Some(contender) => contender.clone(),
+        None => server::contender(&options)?,
+    };
+    let served = Reached::new(&setup, &contender)?;
     if served.is_fresh() && command != "run" {
         bail!(
             "{command} of a build would end with its server. Use run, which prepares the tables, \
@@ -147,7 +151,7 @@ fn carry_out(
     options: ScriptOptions,
     command: &str,
     prints: bool,
-    served: &Served,
+    served: &Reached,
     setup: &Setup,
 ) -> anyhow::Result<Exit> {
     let mut settings = settings(script, &options, command, served);
@@ -175,7 +179,7 @@ fn settings(
     script: &LuaScript,
     options: &ScriptOptions,
     command: &str,
-    served: &Served,
+    served: &Reached,
 ) -> StateSettings {
     let dialect = served.dialect();
     // Texts of several clients do not mix.

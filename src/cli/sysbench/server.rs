@@ -1,66 +1,19 @@
-//! The server of a run: a contender, or the server that sysbench's options name.
+//! The server that sysbench's options name, as a contender.
 
-use anyhow::bail;
-use rqps_plan::{Contender, Dbms, suggestion};
-use rqps_wire::Target;
-use rqps_workload::Dialect;
+use anyhow::{Context, bail};
+use rqps_plan::{Contender, suggestion};
 use rqps_workload::lua::ScriptOptions;
 
-use crate::cli::reached::Reached;
-use crate::cli::session::Setup;
-
-pub(super) enum Served {
-    Contender(Reached),
-    Named { target: Target, dialect: Dialect },
-}
-
-impl Served {
-    pub(super) fn new(
-        setup: &Setup,
-        contender: Option<&Contender>,
-        options: &ScriptOptions,
-    ) -> anyhow::Result<Served> {
-        if let Some(contender) = contender {
-            return Ok(Served::Contender(Reached::new(setup, contender)?));
-        }
-        let (url, dbms, dialect) = match options.text("db-driver") {
-            "pgsql" => (postgres(options), Dbms::Postgres, Dialect::POSTGRES),
-            "mysql" => (mysql(options)?, Dbms::Mysql, Dialect::INNODB),
-            other => bail!(
-                "unknown driver '{other}' in --db-driver: {}",
-                suggestion(other, ["mysql", "pgsql"])
-            ),
-        };
-        let target = rqps_dbms::target(dbms, &url, &setup.cancel)?;
-        let Some(target) = target else { bail!("{dbms} has no servers") };
-        Ok(Served::Named { target, dialect })
-    }
-
-    pub(super) fn target(&self) -> &Target {
-        match self {
-            Served::Contender(reached) => reached.target(),
-            Served::Named { target, .. } => target,
-        }
-    }
-
-    pub(super) fn dialect(&self) -> Dialect {
-        match self {
-            Served::Contender(reached) => reached.dialect(),
-            Served::Named { dialect, .. } => *dialect,
-        }
-    }
-
-    /// Its data directory is new and empty.
-    pub(super) fn is_fresh(&self) -> bool {
-        matches!(self, Served::Contender(reached) if reached.is_fresh())
-    }
-
-    pub(super) fn discard(self) -> anyhow::Result<()> {
-        match self {
-            Served::Contender(reached) => reached.discard(),
-            Served::Named { .. } => Ok(()),
-        }
-    }
+pub(super) fn contender(options: &ScriptOptions) -> anyhow::Result<Contender> {
+    let url = match options.text("db-driver") {
+        "pgsql" => postgres(options),
+        "mysql" => mysql(options)?,
+        other => bail!(
+            "unknown driver '{other}' in --db-driver: {}",
+            suggestion(other, ["mysql", "pgsql"])
+        ),
+    };
+    url.parse().context("cannot use the options of the server")
 }
 
 /// `user:password@`, with nothing where there is none.
@@ -136,8 +89,7 @@ mod tests {
         let expected = "postgres://a%20b:p%40s@/sbtest?host=%2Frun%2Fpg&port=7";
         assert_eq!(postgres(&options(&given)), expected);
         let given = ["mysql-socket=/run/m.sock", "mysql-db=d", "mysql-ssl=on"];
-        let expected =
-            "mysql://sbtest@localhost:3306/d?socket=%2Frun%2Fm.sock&ssl-mode=REQUIRED";
+        let expected = "mysql://sbtest@localhost:3306/d?socket=%2Frun%2Fm.sock&ssl-mode=REQUIRED";
         assert_eq!(mysql(&options(&given)).unwrap(), expected);
         let error = mysql(&options(&["mysql-host=a,b"])).unwrap_err().to_string();
         assert!(error.contains("--mysql-host names several servers"), "{error}");

@@ -62,7 +62,12 @@ fn limits_and_reports_are_those_of_the_options() {
     );
     let ended = sysbench(&rqps, &words);
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
-    for part in ["Warming up for 1 seconds...", "[ 1s ] thds: 2 tps: ", "queue length: ", "mine\ttrue\ttrue"] {
+    for part in [
+        "Warming up for 1 seconds...",
+        "[ 1s ] thds: 2 tps: ",
+        "queue length: ",
+        "mine\ttrue\ttrue",
+    ] {
         assert!(ended.stdout.contains(part), "{part}: {}", ended.stdout);
     }
     // An event that never ends is ended.

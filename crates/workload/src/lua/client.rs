@@ -77,8 +77,13 @@ impl LuaClient {
     }
 
     /// Runs the script's `thread_done`.
-    pub fn end(self) -> Result<(), Error> {
+    pub fn end(&mut self) -> Result<(), Error> {
         self.state.call("thread_done")
+    }
+
+    /// Leaves a random number out, as sysbench does when it records the latency of an event.
+    pub fn skip_draw(&mut self) {
+        self.state.host().random.bits();
     }
 
     /// Ends a statement of its first connection, from another thread. From now on that connection

@@ -40,8 +40,8 @@ pub(super) fn syntax(lua: &Lua, name: &str, text: &str, error: &mlua::Error) -> 
     }
 }
 
-/// Where in its line the token is that Lua's parser stopped at. The parser tells no column, but of a
-/// text that ends before that token it says that more is missing.
+/// Where in its line the token is that Lua's parser stopped at. The parser tells no column, but of
+/// a text that ends before that token it says that more is missing.
 fn column(lua: &Lua, text: &str, line: usize, near: &str) -> Option<usize> {
     let start: usize = text.split_inclusive('\n').take(line - 1).map(str::len).sum();
     let this = text.get(start..)?.lines().next().unwrap_or_default();

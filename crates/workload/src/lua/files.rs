@@ -150,7 +150,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("in")).unwrap();
         fs::write(folder.path().join("secret.lua"), "return 1").unwrap();
-        fs::write(folder.path().join("in/main.lua"), "#!/usr/bin/sysbench\nrequire('a.b')").unwrap();
+        fs::write(folder.path().join("in/main.lua"), "#!/usr/bin/sysbench\nrequire('a.b')")
+            .unwrap();
         fs::create_dir(folder.path().join("in/a")).unwrap();
         fs::write(folder.path().join("in/a/b.lua"), "return 2").unwrap();
         let path = folder.path().join("in/main.lua");

@@ -253,10 +253,12 @@ impl Host {
                 Ok(1)
             }
             (HostLink::Trial, _) => Ok(1),
-            (HostLink::Server(connection), SqlEffect::ReturnRows) => connection.query(sql).map(|rows| {
-                session.rows = rows;
-                session.rows.len() as u64
-            }),
+            (HostLink::Server(connection), SqlEffect::ReturnRows) => {
+                connection.query(sql).map(|rows| {
+                    session.rows = rows;
+                    session.rows.len() as u64
+                })
+            }
             (HostLink::Server(connection), _) => connection.run(sql),
         };
         self.ended(id, does, count)
@@ -331,7 +333,9 @@ impl Host {
                 let types: Vec<Type> = statement.kinds.iter().map(|kind| kind.declared()).collect();
                 connection.prepare(&text, &types).map(How::Statement)
             }
-            HostLink::Closed => Err(Error::Client("the connection of the statement is closed".into())),
+            HostLink::Closed => {
+                Err(Error::Client("the connection of the statement is closed".into()))
+            }
             _ => Ok(How::Text),
         };
         match made {
@@ -425,7 +429,8 @@ impl Host {
             _ => false,
         };
         if let (true, true, Some(id)) = (is_postgres, told.is_ignorable, id)
-            && let Some(Session { link: HostLink::Server(connection), .. }) = self.sessions.get_mut(id)
+            && let Some(Session { link: HostLink::Server(connection), .. }) =
+                self.sessions.get_mut(id)
             && let Err(lost) = connection.run("ROLLBACK")
         {
             told.is_ignorable = false;

@@ -30,7 +30,7 @@ impl OptionKind {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub enum OptionValue {
+pub(super) enum OptionValue {
     Flag(bool),
     Number(f64),
     Text(String),

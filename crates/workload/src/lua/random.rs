@@ -54,8 +54,8 @@ impl LibraryRandom {
     }
 }
 
-/// The seeds of the clients of a run. sysbench's clients race for theirs; here each has the place of
-/// its number.
+/// The seeds of the clients of a run. sysbench's clients race for theirs; here each has the place
+/// of its number.
 pub fn client_seeds(seed: u32) -> impl Iterator<Item = [u64; 2]> {
     let mut random = LibraryRandom::new(seed);
     std::iter::repeat_with(move || random.pair())

@@ -102,7 +102,8 @@ impl LuaScript {
         }
         let host = &mut *client.state().host();
         trial.seen = host.seen.take().unwrap_or_default();
-        trial.writes = trial.seen.iter().map(|(text, _)| text).find(|text| may_write(text)).cloned();
+        trial.writes =
+            trial.seen.iter().map(|(text, _)| text).find(|text| may_write(text)).cloned();
         trial.statements = trial.seen.len() as f64 / f64::from(events.max(1));
         Ok(trial)
     }
@@ -127,9 +128,9 @@ impl LuaScript {
             let part = &part;
             let parts: Vec<_> =
                 (0..).zip(seeds).map(|(tid, seed)| scope.spawn(move || part(tid, seed))).collect();
-            let ended = parts.into_iter().map(|part| {
-                part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-            });
+            let ended = parts
+                .into_iter()
+                .map(|part| part.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
             // All of them end before the first error is told.
             ended.collect::<Vec<_>>().into_iter().collect()
         })

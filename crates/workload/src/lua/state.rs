@@ -73,9 +73,9 @@ impl ScriptState {
         random: ScriptRandom,
     ) -> Result<ScriptState, LuaFault> {
         let fault = |error: mlua::Error| LuaFault(told(&error));
-        // The base library comes without being asked for; the prelude replaces what is unsafe there.
-        let libraries = StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::OS
-            | StdLib::JIT;
+        // The base library comes unasked; the prelude replaces what is unsafe there.
+        let libraries =
+            StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::OS | StdLib::JIT;
         let lua = Lua::new_with(libraries, LuaOptions::default()).map_err(fault)?;
         let host = Arc::new(Mutex::new(Host::new(settings.host.clone(), random)));
         let functions = functions(&lua, &host, &settings.files).map_err(fault)?;
@@ -91,8 +91,7 @@ impl ScriptState {
         let event = own.get("event").map_err(fault)?;
         let (name, text) = (&settings.files.name, &settings.files.text);
         let script = lua.load(text.as_str()).set_name(format!("={name}")).set_mode(ChunkMode::Text);
-        let script =
-            script.into_function().map_err(|error| syntax(&lua, name, text, &error))?;
+        let script = script.into_function().map_err(|error| syntax(&lua, name, text, &error))?;
         script.call::<()>(()).map_err(fault)?;
         Ok(ScriptState { lua, host, own, event, tid })
     }
@@ -168,9 +167,8 @@ impl ScriptState {
 
     /// Calls a function with the number of the client, if the script has it.
     pub(super) fn call(&self, function: &str) -> Result<(), Error> {
-        let (status, problem): (i32, Option<String>) = self
-            .own("call", (function, self.tid))
-            .map_err(|error| Error::Client(told(&error)))?;
+        let (status, problem): (i32, Option<String>) =
+            self.own("call", (function, self.tid)).map_err(|error| Error::Client(told(&error)))?;
         match status {
             BROKEN => Err(self.failed(problem.map(|it| format!("{function}: {it}")))),
             _ => Ok(()),
@@ -238,9 +236,7 @@ impl ScriptState {
 /// The same error as one after which the event begins again.
 fn again(error: Error) -> Error {
     match error {
-        Error::Server { code, message, .. } => {
-            Error::Server { code, message, class: Class::Retry }
-        }
+        Error::Server { code, message, .. } => Error::Server { code, message, class: Class::Retry },
         Error::Client(message) => {
             Error::Server { code: "-".to_string(), message, class: Class::Retry }
         }
@@ -386,7 +382,9 @@ fn execute(host: &SharedHost, mut values: MultiValue) -> mlua::Result<(i64, u64)
     let mut given = |value: &Value| match value {
         Value::Integer(number) => Ok(ParameterValue::Number(*number as f64)),
         Value::Number(number) => Ok(ParameterValue::Number(*number)),
-        Value::String(_) => Ok(next_text.next().map_or(ParameterValue::Null, |text| ParameterValue::Text(text))),
+        Value::String(_) => {
+            Ok(next_text.next().map_or(ParameterValue::Null, |text| ParameterValue::Text(text)))
+        }
         Value::Nil | Value::Boolean(false) => Ok(ParameterValue::Null),
         other => Err(mlua::Error::runtime(format!(
             "a parameter takes numbers and texts, but was given a {}",

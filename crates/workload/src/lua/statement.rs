@@ -4,14 +4,26 @@ use rqps_dbms::Dialect;
 use rqps_load::Effect;
 
 /// First words of statements that return rows.
-const RETURNING: [&str; 10] = [
-    "select", "show", "explain", "values", "table", "with", "desc", "describe", "pragma", "fetch",
-];
+const RETURNING: [&str; 10] =
+    ["select", "show", "explain", "values", "table", "with", "desc", "describe", "pragma", "fetch"];
 
 /// First words of statements about the session or the transaction.
 const NEUTRAL: [&str; 15] = [
-    "begin", "start", "commit", "rollback", "end", "abort", "savepoint", "release", "set", "use",
-    "reset", "discard", "deallocate", "close", "declare",
+    "begin",
+    "start",
+    "commit",
+    "rollback",
+    "end",
+    "abort",
+    "savepoint",
+    "release",
+    "set",
+    "use",
+    "reset",
+    "discard",
+    "deallocate",
+    "close",
+    "declare",
 ];
 
 /// Words that a statement which returns rows has only if it may write or lock rows.

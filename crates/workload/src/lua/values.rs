@@ -53,7 +53,9 @@ pub(super) fn send(
     const FEW: usize = 8;
     let wrong = |place: usize, what: &str| {
         let place = place + 1;
-        Err(Error::Client(format!("parameter {place} is declared as {what}, but is something else")))
+        Err(Error::Client(format!(
+            "parameter {place} is declared as {what}, but is something else"
+        )))
     };
     if values.len() != kinds.len() {
         let (given, wanted) = (values.len(), kinds.len());
@@ -65,7 +67,9 @@ pub(super) fn send(
     for (place, (given, kind)) in values.iter().zip(kinds).enumerate() {
         match (given, kind) {
             (ParameterValue::Null, _) | (ParameterValue::Number(_), Kind::Whole) => {}
-            (ParameterValue::Number(number), _) => text.extend_from_slice(number.to_string().as_bytes()),
+            (ParameterValue::Number(number), _) => {
+                text.extend_from_slice(number.to_string().as_bytes())
+            }
             (ParameterValue::Text(_), Kind::Text) => {}
             (ParameterValue::Text(_), _) => return wrong(place, "a number"),
         }
@@ -100,7 +104,11 @@ pub(super) fn send(
 }
 
 /// A value as it is written into a text.
-pub(super) fn written(value: Option<ParameterValue<'_>>, kind: Option<&Kind>, dialect: Dialect) -> String {
+pub(super) fn written(
+    value: Option<ParameterValue<'_>>,
+    kind: Option<&Kind>,
+    dialect: Dialect,
+) -> String {
     match value {
         None | Some(ParameterValue::Null) => "NULL".to_string(),
         Some(ParameterValue::Number(number)) => match kind {

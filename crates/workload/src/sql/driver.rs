@@ -168,7 +168,10 @@ fn load_errors(skipped: &[String]) -> Option<String> {
         .then(|| format!("with {} {what}: {}{more}", skipped.len(), named.join("; ")))
 }
 
-pub(crate) fn tables(connection: &mut dyn Connection, dialect: Dialect) -> Result<Vec<String>, Error> {
+pub(crate) fn tables(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+) -> Result<Vec<String>, Error> {
     let rows = connection.query(dialect.tables)?;
     Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
 }
