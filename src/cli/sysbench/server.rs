@@ -13,7 +13,7 @@ pub(super) fn contender(options: &ScriptOptions) -> anyhow::Result<Contender> {
             suggestion(other, ["mysql", "pgsql"])
         ),
     };
-    url.parse().context("cannot use the options of the server")
+    url.parse::<Contender>().context("cannot use the options of the server")
 }
 
 /// `user:password@`, with nothing where there is none.
