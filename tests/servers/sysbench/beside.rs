@@ -73,7 +73,7 @@ trait LoggedServer {
     fn options(&self) -> Vec<String>;
     fn log(&self) -> &Path;
     fn statements(&self, log: &str) -> Vec<String>;
-    /// A digest of all rows of a table.
+    /// The number of rows of a table.
     fn rows(&self, table: &str) -> String;
 
     /// What a command of a script puts into the log, and what it prints.
@@ -87,6 +87,8 @@ trait LoggedServer {
     /// What a script does with its tables, from making them to dropping them.
     fn seen(&self, program: Program, script: &str) -> Seen {
         let (prepared, told) = self.logged(program, script, "prepare");
+        // sysbench draws the values of rows anew each time, whatever the seed.
+        let prepared = prepared.iter().map(|sql| masked(sql)).collect();
         let rows = self.rows("sbtest1");
         let (executed, report) = self.logged(program, script, "run");
         let (cleaned, _) = self.logged(program, script, "cleanup");
@@ -116,6 +118,19 @@ trait LoggedServer {
             assert_eq!(ours.counts, theirs.counts, "{script}: the counts of the report");
         }
     }
+}
+
+/// With a 0 for each number.
+fn masked(sql: &str) -> String {
+    let mut masked = String::new();
+    for c in sql.chars() {
+        match c.is_ascii_digit() {
+            true if masked.ends_with('0') => {}
+            true => masked.push('0'),
+            false => masked.push(c),
+        }
+    }
+    masked
 }
 
 /// The lines of a report that do not depend on time.
@@ -175,10 +190,7 @@ impl LoggedServer for Logged {
     }
 
     fn rows(&self, table: &str) -> String {
-        self.scalar(&format!(
-            "select count(*) || coalesce(md5(string_agg(t::text, '|' order by t::text)), '') \
-             from {table} t"
-        ))
+        self.scalar(&format!("select count(*) from {table}"))
     }
 }
 
@@ -260,8 +272,8 @@ impl LoggedServer for LoggedMysql {
 
     fn rows(&self, table: &str) -> String {
         let mut connection = self.server.target().connect().unwrap();
-        let rows = connection.query(&format!("select * from {table} order by 1")).unwrap();
-        format!("{rows:?}")
+        let count = scalar(&mut *connection, &format!("select count(*) from {table}"));
+        count.unwrap().unwrap_or_default()
     }
 }
 

@@ -61,18 +61,10 @@ pub fn client_seeds(seed: u32) -> impl Iterator<Item = [u64; 2]> {
     std::iter::repeat_with(move || random.pair())
 }
 
-/// The seeds of a command in so many threads: sysbench draws them before it takes a seed, so that
-/// every `prepare` makes the same rows.
+/// The seeds of a command in so many threads: the same each time, so that all contenders get the
+/// same rows. sysbench draws others each time.
 pub(super) fn command_seeds(threads: usize) -> Vec<[u64; 2]> {
-    let mut random = LibraryRandom::new(1);
-    let main = random.pair();
-    if threads == 1 {
-        return vec![main];
-    }
-    // Those of the unique numbers.
-    random.next();
-    random.next();
-    (0..threads).map(|_| random.pair()).collect()
+    client_seeds(1).take(threads).collect()
 }
 
 /// Seconds between events that arrive at a rate, by their exponential distribution.
