@@ -125,7 +125,7 @@ fn of_lua(target: Target, dialect: Dialect, words: &[&str]) -> anyhow::Result<Ve
             ignored: Vec::new(),
             refuses_sleep: false,
             wrote: None,
-            unique: UniqueNumbers::of_sysbench(),
+            unique: UniqueNumbers::fresh(),
             output: Output::none(),
         },
     };

@@ -200,7 +200,7 @@ fn settings(
             ignored: options.list("mysql-ignore-errors").to_vec(),
             refuses_sleep: false,
             wrote: None,
-            unique: UniqueNumbers::of_sysbench(),
+            unique: UniqueNumbers::fresh(),
             output,
         },
     }

@@ -4,6 +4,8 @@
 //! additive feedback is described in the comments of its `stdlib/random_r.c`; the distributions by
 //! sysbench's manual and by what its `sb_rand.c` computes.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -206,13 +208,10 @@ pub struct UniqueNumbers {
 }
 
 impl UniqueNumbers {
-    /// The sequence of every run of sysbench, which draws its start before it takes the seed.
-    pub fn of_sysbench() -> UniqueNumbers {
-        let mut random = LibraryRandom::new(1);
-        random.pair();
-        // C compilers evaluate the last argument first.
-        let offset = random.next();
-        UniqueNumbers::new(random.next(), offset)
+    /// Another sequence each time, as in sysbench.
+    pub fn fresh() -> UniqueNumbers {
+        let drawn = RandomState::new().build_hasher().finish();
+        UniqueNumbers::new(drawn as u32, (drawn >> 32) as u32)
     }
 
     pub fn new(index: u32, offset: u32) -> UniqueNumbers {
@@ -264,7 +263,7 @@ mod tests {
 
     #[test]
     fn unique_numbers_do_not_repeat() {
-        let numbers = UniqueNumbers::of_sysbench();
+        let numbers = UniqueNumbers::new(7, 11);
         let seen: HashSet<u32> = (0..100_000).map(|_| numbers.next()).collect();
         assert_eq!(seen.len(), 100_000);
         let later = numbers.skip(1000);

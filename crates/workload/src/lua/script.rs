@@ -171,7 +171,7 @@ impl HostSettings {
             ignored: Vec::new(),
             refuses_sleep: false,
             wrote: None,
-            unique: UniqueNumbers::of_sysbench(),
+            unique: UniqueNumbers::fresh(),
             output: Output::none(),
         }
     }

@@ -209,11 +209,11 @@ fn from_one_seed_a_client_draws_what_sysbench_draws() {
             for _, draw in ipairs {r.uniform, r.default, r.gaussian, r.pareto} do
                print(draw(1, 10000), draw(1, 10000), draw(1, 10000))
             end
-            print(r.string('###-@@@'), r.unique(), r.unique())
+            print(r.string('###-@@@'))
          end",
     );
     assert_eq!(printed.unwrap(), DRAWN);
 }
 
 const DRAWN: &str = "3621\t7040\t7474\n5012\t4977\t5051\n5692\t4706\t4379\n1\t3294\t31\n\
-                     843-gow\t2191154398\t1219516308\n";
+                     843-gow\n";

@@ -45,7 +45,7 @@ impl Bench {
                 ignored: Vec::new(),
                 refuses_sleep: false,
                 wrote: None,
-                unique: UniqueNumbers::of_sysbench(),
+                unique: UniqueNumbers::fresh(),
                 output,
             },
         }
