@@ -301,6 +301,11 @@ impl Host {
         if self.settings.wrote.is_some() && may_write(sql) {
             self.note_write(sql);
         }
+        if self.settings.dialect == Dialect::POSTGRES && !self.settings.is_emulating {
+            // sysbench draws the name of a statement.
+            self.random.bits();
+            self.random.bits();
+        }
         let pieces = pieces(sql);
         let has_parameters = pieces.len() > 1;
         let kinds = Vec::new();
