@@ -1,6 +1,6 @@
 //! The cost of rqps's client, beside Debian's sysbench and pgbench and a bare socket, and the cost
 //! of sampling a server: `cargo bench --bench client_cost`, for one DBMS or part with `--
-//! postgres`, `-- mysql`, `-- load`, `-- l.i0`, `-- sampling` or `-- point-query`.
+//! postgres`, `-- mysql`, `-- load`, `-- l.i0`, `-- sampling`, `-- lua` or `-- point-query`.
 //!
 //! A benchmark, not a test: it prints figures next to the goals of docs/performance.md and exits
 //! with 0 for any figures, except that it fails if instructions differ from `instructions.tsv`.
@@ -36,7 +36,7 @@ use rqps_plan::Dbms;
 use clients::{Client, Kind};
 use process::Cost;
 use server::{Running, Socket};
-use statement::{STATEMENTS, Statement};
+use statement::{STATEMENTS, Statement, Way};
 use subject::SUBJECTS;
 use table::{Goal, Table};
 
@@ -160,7 +160,7 @@ fn measure(
     let mut tables = Vec::new();
     let is_here = |statement: &&Statement| {
         parts.contains(&statement.name)
-            && (!statement.is_script || running.socket().dbms == Dbms::Postgres)
+            && (statement.way != Way::Pgbench || running.socket().dbms == Dbms::Postgres)
     };
     for statement in STATEMENTS.iter().filter(is_here) {
         tables.push((statement.name, compare(running, clients, statement, size, changed)?));
@@ -201,7 +201,7 @@ fn compare(
         let of = |(kind, costs): (&Kind, &Vec<Cost>)| (*kind, costs.iter().map(pick).collect());
         table.compare(measure, &measured.iter().map(of).collect(), decimals, goal);
     };
-    let other = if statement.is_script { Kind::Pgbench } else { Kind::Sysbench };
+    let other = if statement.way == Way::Pgbench { Kind::Pgbench } else { Kind::Sysbench };
     let cpu = Some(Goal::Ratio(statement.cpu, other));
     compare("CPU per operation, µs", |cost| cost.user + cost.system, 2, cpu);
     compare("  user, µs", |cost| cost.user, 2, None);

@@ -11,6 +11,10 @@ use rqps_load::{Crew, Failure, Order, Schedule, Until, Work};
 use rqps_plan::{Count, Microbenchmark, QueryMode, Span};
 use rqps_wire::{Cancel, Target};
 use rqps_workload::Dialect;
+use rqps_workload::lua::{
+    HostSettings, LuaClient, LuaScript, Output, Reach, StateSettings, UniqueNumbers, client_seeds,
+    driver_name,
+};
 use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
 use rqps_workload::pgbench::{Defines, Script, ScriptSettings};
 
@@ -18,7 +22,7 @@ use crate::allocations;
 use crate::clients::{Client, SCRIPTS};
 use crate::process;
 use crate::server::{ROWS, Socket};
-use crate::statement::{self, Statement};
+use crate::statement::{self, Statement, Way};
 use crate::subject;
 
 /// Makes this program the client. DBMS, socket, user, database, statement and the number of
@@ -52,9 +56,10 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let operations: u64 = text(operations).parse()?;
 
     let target = subject.target_at(path, user, database);
-    let work = match statement.pgbench.filter(|_| statement.is_script) {
-        Some(script) => of_script(&target, subject.dialect, script)?,
-        None => {
+    let work = match (statement.way, statement.pgbench) {
+        (Way::Pgbench, Some(script)) => of_script(&target, subject.dialect, script)?,
+        (Way::Lua, _) => of_lua(target, subject.dialect, statement.sysbench)?,
+        _ => {
             let plan = plan(ROWS);
             let benchmark = Benchmark::new(&target, subject.dialect, &plan, SEED);
             let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
@@ -97,6 +102,35 @@ fn of_script(
         .into_iter()
         .map(rqps_workload::pgbench::Client::work)
         .collect())
+}
+
+/// A client of sysbench's script, with its options.
+fn of_lua(target: Target, dialect: Dialect, words: &[&str]) -> anyhow::Result<Vec<Box<dyn Work>>> {
+    let (given, own) = words.split_first().context("a script")?;
+    let script = LuaScript::read(given, "run")?;
+    let mut options = script.options()?;
+    let usual = ["rand-type=uniform".to_string(), format!("table-size={ROWS}")];
+    let own = own.iter().map(|option| option.trim_start_matches("--").to_string());
+    for option in usual.into_iter().chain(own) {
+        options.set(&option).map_err(anyhow::Error::msg)?;
+    }
+    let settings = StateSettings {
+        files: script.files.clone(),
+        command: "run".to_string(),
+        driver: driver_name(dialect),
+        host: HostSettings {
+            reach: Reach::Server(target),
+            dialect,
+            is_emulating: false,
+            ignored: Vec::new(),
+            refuses_sleep: false,
+            wrote: None,
+            unique: UniqueNumbers::fresh(),
+            output: Output::none(),
+        },
+    };
+    let seed = client_seeds(SEED as u32).next().context("a seed")?;
+    Ok(vec![LuaClient::start(&settings, &options, 0, seed)?.work()])
 }
 
 /// KiB of memory that this process has written to. Counted page by page, since the kernel's peak of

@@ -4,6 +4,17 @@ use std::ops::RangeInclusive;
 
 use rqps_plan::Dbms;
 
+/// What rqps runs for a statement.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Its own test.
+    Test,
+    /// pgbench's script, prepared.
+    Pgbench,
+    /// sysbench's script.
+    Lua,
+}
+
 /// A test, the same for all clients.
 pub(crate) struct Statement {
     /// rqps's name of the test.
@@ -15,25 +26,25 @@ pub(crate) struct Statement {
     pub(crate) sysbench: &'static [&'static str],
     /// pgbench's script for it, a file beside this one.
     pub(crate) pgbench: Option<&'static str>,
-    /// rqps runs pgbench's script as well, prepared, in place of the test.
-    pub(crate) is_script: bool,
+    /// What rqps runs.
+    pub(crate) way: Way,
     /// Whether subjects have its bytes for a bare socket.
     pub(crate) raw: bool,
     /// Operations of each client in a round.
     pub(crate) operations: u64,
-    /// The limit of rqps's CPU, as a part of sysbench's; where rqps runs the script, of pgbench's.
+    /// The limit of rqps's CPU, as a part of sysbench's; of pgbench's where rqps runs its script.
     pub(crate) cpu: f64,
     /// The limit of user-space instructions per operation; those of sysbench if none is given.
     pub(crate) instructions: &'static [(Dbms, f64)],
 }
 
-pub(crate) static STATEMENTS: [Statement; 6] = [
+pub(crate) static STATEMENTS: [Statement; 8] = [
     Statement {
         name: "point-query",
         rows: 1..=1,
         sysbench: &["oltp_point_select"],
         pgbench: Some("point_query.sql"),
-        is_script: false,
+        way: Way::Test,
         raw: true,
         operations: 200_000,
         cpu: 0.85,
@@ -44,10 +55,33 @@ pub(crate) static STATEMENTS: [Statement; 6] = [
         rows: 1..=1,
         sysbench: &[],
         pgbench: Some("point_query.sql"),
-        is_script: true,
+        way: Way::Pgbench,
         raw: false,
         operations: 200_000,
         cpu: 0.85,
+        instructions: &[],
+    },
+    Statement {
+        name: "lua",
+        rows: 1..=1,
+        sysbench: &["oltp_point_select"],
+        pgbench: None,
+        way: Way::Lua,
+        raw: false,
+        operations: 200_000,
+        cpu: 1.0,
+        instructions: &[],
+    },
+    Statement {
+        name: "lua-random-points",
+        // A list may name a key twice.
+        rows: 900..=1000,
+        sysbench: &["random_points.lua", "--points=1000"],
+        pgbench: None,
+        way: Way::Lua,
+        raw: false,
+        operations: 2_000,
+        cpu: 1.0,
         instructions: &[],
     },
     Statement {
@@ -56,7 +90,7 @@ pub(crate) static STATEMENTS: [Statement; 6] = [
         rows: 900..=1000,
         sysbench: &["random_points.lua", "--points=1000"],
         pgbench: None,
-        is_script: false,
+        way: Way::Test,
         raw: false,
         operations: 2_000,
         cpu: 1.0,
@@ -68,7 +102,7 @@ pub(crate) static STATEMENTS: [Statement; 6] = [
         rows: 14..=30_011,
         sysbench: &["oltp_read_only", "--range-size=10000"],
         pgbench: None,
-        is_script: false,
+        way: Way::Test,
         raw: false,
         operations: 60,
         cpu: 1.0,
@@ -79,7 +113,7 @@ pub(crate) static STATEMENTS: [Statement; 6] = [
         rows: 1..=1,
         sysbench: &["oltp_update_index"],
         pgbench: None,
-        is_script: false,
+        way: Way::Test,
         raw: false,
         operations: 20_000,
         cpu: 1.0,
@@ -90,7 +124,7 @@ pub(crate) static STATEMENTS: [Statement; 6] = [
         rows: 1..=1,
         sysbench: &["oltp_insert"],
         pgbench: None,
-        is_script: false,
+        way: Way::Test,
         raw: false,
         operations: 20_000,
         cpu: 1.0,

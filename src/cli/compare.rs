@@ -67,7 +67,7 @@ pub(crate) struct Arguments {
     /// How pgbench's scripts are sent: simple, extended or prepared [default: simple].
     #[arg(long, value_name = "MODE", help_heading = MEASURE, hide_short_help = true)]
     query_mode: Option<QueryMode>,
-    /// Set a variable of pgbench's scripts [may be repeated].
+    /// Set a variable of pgbench's scripts, or an option of sysbench's [may be repeated].
     #[arg(long, value_name = "NAME=VALUE", help_heading = MEASURE, hide_short_help = true)]
     define: Vec<String>,
     /// Order of the columns in the primary key of the stock: wi or iw (tpcc) [default: wi].

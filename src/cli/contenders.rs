@@ -50,10 +50,22 @@ pub(crate) fn hide_passwords(arguments: &[OsString]) {
     }
 }
 
-/// The parts of an argument that are, or may be, a password: between the first colon and the last
+/// Options of `rqps sysbench`, in which `_` may stand for `-`.
+const PASSWORD_OPTIONS: [&str; 2] = ["--mysql-password=", "--pgsql-password="];
+
+/// The parts of an argument that are, or may be, a password: the value of an option, between the first colon and the last
 /// `@` behind a scheme, and the value of a parameter with `pass` in its name.
 fn secrets(argument: &OsStr) -> Vec<Range<usize>> {
     let bytes = argument.as_bytes();
+    for option in PASSWORD_OPTIONS {
+        let is_it =
+            |at: usize, byte: &u8| *byte == option.as_bytes()[at] || *byte == b'_' && at > 1;
+        if bytes.len() >= option.len()
+            && (0..).zip(&bytes[..option.len()]).all(|(at, byte)| is_it(at, byte))
+        {
+            return vec![option.len()..bytes.len()];
+        }
+    }
     let Some(scheme) = bytes.windows(3).position(|window| window == b"://") else {
         return Vec::new();
     };
@@ -125,6 +137,8 @@ mod tests {
             ("postgres://ann:hu@sh@db/d?sslpassword=x", "postgres://ann:*****@db/d?sslpassword=*"),
             ("postgres:///d?p%61ssword=hush", "postgres:///d?p%61ssword=****"),
             ("postgres://db:5432/d", "postgres://db:5432/d"),
+            ("--mysql-password=hush", "--mysql-password=****"),
+            ("--pgsql_password=hu=sh", "--pgsql_password=*****"),
             ("postgres@17.6:x10a?work_mem=64MB", "postgres@17.6:x10a?work_mem=64MB"),
             ("--password", "--password"),
         ] {

@@ -21,10 +21,10 @@ pub(crate) enum Exit {
     SlaMissed,
     /// A selftest failed; under --strict: the machine is not fit to measure on.
     Unfit,
-    /// `rqps pgbench` of one contender, as pgbench exits: something was wrong before the run, or a
-    /// client was aborted in it.
-    PgbenchRefused,
-    PgbenchAborted,
+    /// `rqps pgbench` and `rqps sysbench` of one contender, as these programs exit: something was
+    /// wrong before the run, or a client was aborted in it.
+    ScriptRefused,
+    ScriptAborted,
     /// The command or plan asks for something that does not exist or makes no sense.
     Usage,
     /// A step, check or server failed.
@@ -36,8 +36,8 @@ impl Exit {
     pub(crate) fn code(self) -> u8 {
         match self {
             Exit::Done => 0,
-            Exit::Regression | Exit::PgbenchRefused => 1,
-            Exit::Usage | Exit::PgbenchAborted => 2,
+            Exit::Regression | Exit::ScriptRefused => 1,
+            Exit::Usage | Exit::ScriptAborted => 2,
             Exit::Failed => 3,
             Exit::SlaMissed => 4,
             Exit::Unfit => 5,

@@ -24,6 +24,7 @@ mod output;
 mod pgbench;
 mod plan;
 mod progress;
+mod reached;
 mod report;
 mod rocksdb_worker;
 mod run;
@@ -34,6 +35,7 @@ mod slips;
 mod sql;
 #[cfg(test)]
 mod suggestions;
+mod sysbench;
 mod units;
 
 use std::ffi::OsString;
@@ -88,6 +90,13 @@ enum Verb {
     /// One contender gets a report in pgbench's form; several are compared, as by rqps compare
     /// --workload pgbench:SCRIPT. Exit codes with one contender: 1 before the run, 2 in it.
     Pgbench(pgbench::Arguments),
+    /// Run a Lua script of sysbench, with sysbench's options
+    ///
+    /// Words are [OPTIONS] SCRIPT COMMAND [CONTENDER]…, and --help lists the options. One contender,
+    /// or the server that the options name, gets a report in sysbench's form; several are compared,
+    /// as by rqps compare --workload lua:SCRIPT. Exit codes with one contender: 1 if something
+    /// fails, 2 after a forced shutdown.
+    Sysbench(sysbench::Arguments),
     /// Run the workloads of a plan file, one after another.
     Run(run::Arguments),
     /// Show what a plan file expands to, with its time and disk.
@@ -127,6 +136,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Compare(arguments) => compare::run(&arguments),
         Verb::Single(single) => single.run(),
         Verb::Pgbench(arguments) => pgbench::run(&arguments),
+        Verb::Sysbench(arguments) => sysbench::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Report(arguments) => report::run(&arguments),
@@ -160,7 +170,7 @@ fn parse() -> Result<Cli, (clap::Error, Exit)> {
     let is_pgbench = lenient.is_ok_and(|it| {
         it.subcommand().is_some_and(|(name, of)| name == pgbench::VERB && !pgbench::compares(of))
     });
-    let exit = if is_pgbench { Exit::PgbenchRefused } else { Exit::Usage };
+    let exit = if is_pgbench { Exit::ScriptRefused } else { Exit::Usage };
     read(arguments).map_err(|error| (error, exit))
 }
 

@@ -215,7 +215,7 @@ fn conclude(
             Some(Exit::Regression) => "done, regression found",
             Some(Exit::Interrupted) => "interrupted",
             Some(Exit::Unfit) => "done, undecided",
-            Some(Exit::Failed | Exit::Usage | Exit::PgbenchRefused | Exit::PgbenchAborted) => {
+            Some(Exit::Failed | Exit::Usage | Exit::ScriptRefused | Exit::ScriptAborted) => {
                 "failed"
             }
         };

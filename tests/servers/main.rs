@@ -33,6 +33,7 @@ mod safety;
 mod showcase;
 mod sql;
 mod sqlite;
+mod sysbench;
 mod tpcc;
 mod tpch;
 mod usage;

@@ -46,8 +46,8 @@ pub use rows_verdict::RowsVerdict;
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{
-    DBBENCH_TESTS, Dbbench, DbbenchTest, InsertBenchmark, MIX, Maintenance, Microbenchmark, Pacing,
-    Pgbench, PgbenchScript, Profile, Query, QueryMode, ScaleFactor, Specification,
-    SpecificationError, SqlSource, SqlTest, SqlWorkload, Step, StepKind, StockKey, Tpcc, Workload,
-    default_pause,
+    DBBENCH_TESTS, Dbbench, DbbenchTest, InsertBenchmark, LuaTest, LuaWorkload, MIX, Maintenance,
+    Microbenchmark, Pacing, Pgbench, PgbenchScript, Profile, Query, QueryMode, ScaleFactor,
+    Specification, SpecificationError, SqlSource, SqlTest, SqlWorkload, Step, StepKind, StockKey,
+    Tpcc, Workload, default_pause,
 };

@@ -80,6 +80,8 @@ pub(crate) struct Comparable {
     pub(crate) needs_names: bool,
     /// Its tests are pgbench's scripts.
     pub(crate) has_scripts: bool,
+    /// Its scripts have variables or options that `--define` sets.
+    pub(crate) has_options: bool,
     /// Its load is SQL that a user has written.
     pub(crate) loads_given_sql: bool,
     /// Its tables have keys that can be chosen.
@@ -100,7 +102,7 @@ pub struct Asked<'a> {
     pub clients: u32,
     /// Of pgbench's tables.
     pub scale: Option<u32>,
-    /// How pgbench's scripts are sent, and `NAME=VALUE` of their variables.
+    /// How pgbench's scripts are sent, and `NAME=VALUE` of the variables or options of scripts.
     pub query_mode: Option<QueryMode>,
     pub defines: &'a [String],
     /// Of each test or step.
@@ -117,8 +119,12 @@ pub struct Asked<'a> {
 impl Asked<'_> {
     pub fn plan(&self) -> Result<Workload, FlagError> {
         let is_asked = self.scale.is_some() || self.query_mode.is_some();
-        if !self.workload.of.has_scripts && (is_asked || !self.defines.is_empty()) {
-            let reason = "--scale, --query-mode and --define are for pgbench's scripts. Drop them";
+        if !self.workload.of.has_scripts && is_asked {
+            let reason = "--scale and --query-mode are for pgbench's scripts. Drop them";
+            return Err(FlagError(reason.to_string()));
+        }
+        if !self.workload.of.has_options && !self.defines.is_empty() {
+            let reason = "--define is for scripts of pgbench and sysbench. Drop it";
             return Err(FlagError(reason.to_string()));
         }
         if self.skips_load_errors && !self.workload.of.loads_given_sql {

@@ -12,6 +12,7 @@ mod explain;
 mod expression;
 mod index_only;
 pub mod insert_benchmark;
+pub mod lua;
 pub mod microbenchmark;
 pub mod pgbench;
 mod random;
@@ -46,6 +47,7 @@ use asked::Comparable;
 pub fn tasks(workload: &Workload) -> Result<Vec<Task>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::tasks(plan)),
+        Workload::LuaWorkload(plan) => Ok(lua::tasks(plan)),
         Workload::Microbenchmark(plan) => microbenchmark::tasks(plan),
         Workload::Pgbench(plan) => Ok(pgbench::tasks(plan)),
         Workload::SqlWorkload(plan) => sql::tasks(plan),
@@ -61,6 +63,7 @@ pub fn driver<'a>(
 ) -> Result<Box<dyn Driver + 'a>, WorkloadError> {
     match workload {
         Workload::InsertBenchmark(plan) => Ok(insert_benchmark::driver(plan, site)),
+        Workload::LuaWorkload(plan) => lua::driver(plan, site),
         Workload::Microbenchmark(plan) => microbenchmark::driver(plan, site),
         Workload::Pgbench(plan) => Ok(pgbench::driver(plan, site)),
         Workload::SqlWorkload(plan) => sql::driver(plan, site),
@@ -90,7 +93,7 @@ pub static VERBS: [Verb; 5] = [
 ];
 
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 7] = [
+static COMPARED: [Comparable; 8] = [
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
@@ -99,6 +102,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: microbenchmark::asked,
@@ -112,6 +116,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: true,
         needs_names: false,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: insert_benchmark::asked,
@@ -125,9 +130,24 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: true,
+        has_options: true,
         loads_given_sql: false,
         has_keys: false,
         ask: pgbench::asked,
+        select: |names| Ok(names.to_vec()),
+    },
+    Comparable {
+        name: "lua",
+        about: "lua:SCRIPT,… for Lua scripts of sysbench, as in lua:oltp_read_only or \
+                lua:./mine.lua",
+        syntax: "lua:SCRIPT,…",
+        has_versions: false,
+        needs_names: true,
+        has_scripts: false,
+        has_options: true,
+        loads_given_sql: false,
+        has_keys: false,
+        ask: lua::asked,
         select: |names| Ok(names.to_vec()),
     },
     Comparable {
@@ -137,6 +157,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: true,
         has_keys: false,
         ask: sql::asked,
@@ -149,6 +170,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: true,
         ask: tpcc::asked,
@@ -162,6 +184,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: sql::tpch_asked,
@@ -175,6 +198,7 @@ static COMPARED: [Comparable; 7] = [
         has_versions: false,
         needs_names: true,
         has_scripts: false,
+        has_options: false,
         loads_given_sql: false,
         has_keys: false,
         ask: dbbench::asked,
@@ -245,7 +269,7 @@ mod tests {
         let error = |text: &str| text.parse::<Wanted>().map(|_| ()).unwrap_err();
         assert_eq!(
             error("micor:scan"),
-            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, sql, tpcc, tpch, rocksdb)"
+            "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, lua, sql, tpcc, tpch, rocksdb)"
         );
         let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {

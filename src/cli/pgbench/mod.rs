@@ -4,7 +4,6 @@
 mod arguments;
 mod clients;
 mod compared;
-mod contender;
 mod report;
 mod tally;
 
@@ -21,8 +20,8 @@ use rqps_workload::pgbench::{
 
 use super::exit::Exit;
 use super::output;
+use super::reached::Reached;
 use super::session::Setup;
-use contender::Reached;
 
 pub(crate) use arguments::Arguments;
 
@@ -42,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         super::tell(&error);
         match error.downcast_ref() {
             Some(rqps_wire::Error::Interrupted(_)) => Exit::Interrupted,
-            _ => Exit::PgbenchRefused,
+            _ => Exit::ScriptRefused,
         }
     }))
 }
@@ -160,7 +159,7 @@ fn clients(
     let Some(what) = &outcome.aborted else { return Ok(Exit::Done) };
     output::note(&format!("error: {what}"));
     output::note("the run was aborted; the results above are incomplete");
-    Ok(Exit::PgbenchAborted)
+    Ok(Exit::ScriptAborted)
 }
 
 /// What is run, as a comparison has it, too.

@@ -17,16 +17,16 @@ use crate::common::result::Finished;
 use crate::common::{Rqps, Running};
 
 /// A server that ends with the test, which logs all statements.
-struct Logged {
-    rqps: Rqps,
+pub(crate) struct Logged {
+    pub(crate) rqps: Rqps,
     server: Box<dyn Server>,
-    login: Login,
-    log: PathBuf,
+    pub(crate) login: Login,
+    pub(crate) log: PathBuf,
     _directory: TempDir,
 }
 
 impl Logged {
-    fn start() -> Logged {
+    pub(crate) fn start() -> Logged {
         let rqps = Rqps::new();
         let directory = crate::common::directory();
         let home = Home::at(rqps.home()).unwrap();
@@ -46,16 +46,16 @@ impl Logged {
         self.server.target().connect().unwrap()
     }
 
-    fn run(&self, sql: &str) {
+    pub(crate) fn run(&self, sql: &str) {
         self.connect().run(sql).unwrap();
     }
 
-    fn scalar(&self, sql: &str) -> String {
+    pub(crate) fn scalar(&self, sql: &str) -> String {
         scalar(&mut *self.connect(), sql).unwrap().unwrap_or_default()
     }
 
     /// The folder and the port of its socket.
-    fn socket(&self) -> (String, String) {
+    pub(crate) fn socket(&self) -> (String, String) {
         let Address::Unix { path } = &self.login.address else { panic!("no socket") };
         let port = path.extension().unwrap().to_str().unwrap().to_string();
         (path.parent().unwrap().display().to_string(), port)

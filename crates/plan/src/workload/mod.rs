@@ -4,6 +4,7 @@
 //! A new workload is added to [`workloads!`] below, under its name in stored plans.
 
 mod insert_benchmark;
+mod lua;
 mod microbenchmark;
 mod pgbench;
 mod rocksdb;
@@ -27,6 +28,7 @@ use crate::nearest::suggestion;
 pub use insert_benchmark::{
     InsertBenchmark, Maintenance, Pacing, Profile, Query, Step, StepKind, default_pause,
 };
+pub use lua::{LuaTest, LuaWorkload};
 pub use microbenchmark::Microbenchmark;
 pub use pgbench::{MIX, Pgbench, PgbenchScript, QueryMode};
 pub use rocksdb::{DBBENCH_TESTS, Dbbench, DbbenchTest};
@@ -186,6 +188,7 @@ macro_rules! workloads {
 
 workloads! {
     "insert_benchmark" => InsertBenchmark,
+    "lua" => LuaWorkload,
     "microbenchmark" => Microbenchmark,
     "pgbench" => Pgbench,
     "sql" => SqlWorkload,

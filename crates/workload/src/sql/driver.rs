@@ -76,13 +76,16 @@ fn load_errors(skipped: &[String]) -> Option<String> {
         .then(|| format!("with {} {what}: {}{more}", skipped.len(), named.join("; ")))
 }
 
-fn tables(connection: &mut dyn Connection, dialect: Dialect) -> Result<Vec<String>, Error> {
+pub(crate) fn tables(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+) -> Result<Vec<String>, Error> {
     let rows = connection.query(dialect.tables)?;
     Ok(rows.into_iter().filter_map(|row| row.into_iter().next().flatten()).collect())
 }
 
 /// The rows of each table.
-pub(super) fn rows_of_tables(
+pub(crate) fn rows_of_tables(
     connection: &mut dyn Connection,
     dialect: Dialect,
 ) -> Result<BTreeMap<String, u64>, Error> {

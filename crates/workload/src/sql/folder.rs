@@ -117,7 +117,8 @@ pub(crate) fn read_made(
     let MadeFolder { name, files, rows } = made;
     let (encoding, files) = (Encoding::Utf8, Some(files));
     let reader = Reader { root: PathBuf::from(name), dbms, dialect, encoding, files };
-    let read = reader.read(&FolderOptions::default(), FolderScope::Everything)?;
+    let read =
+        reader.read(&FolderOptions::default(), FolderScope::Everything, FaultNotes::default())?;
     Ok(SqlFolder { rows: Some(rows), ..read })
 }
 

@@ -31,7 +31,7 @@ mod tpch;
 pub(crate) use asked::{asked, tpch_asked};
 pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use csv::{Record, records};
-pub(crate) use driver::{driver, tasks};
+pub(crate) use driver::{driver, rows_of_tables, tables, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub(crate) use limited::within;

@@ -13,7 +13,7 @@ use crate::cli::dbms::temporary;
 use crate::cli::progress::Fetching;
 use crate::cli::session::Setup;
 
-pub(super) struct Reached {
+pub(crate) struct Reached {
     name: String,
     dialect: Dialect,
     target: Target,
@@ -22,7 +22,7 @@ pub(super) struct Reached {
 }
 
 impl Reached {
-    pub(super) fn new(setup: &Setup, contender: &Contender) -> anyhow::Result<Self> {
+    pub(crate) fn new(setup: &Setup, contender: &Contender) -> anyhow::Result<Self> {
         let (name, dialect) = (contender.name(), Dialect::from(contender));
         if let Build::Server { url } = &contender.build {
             let target = rqps_dbms::target(contender.dbms, url, &setup.cancel)?;
@@ -44,21 +44,21 @@ impl Reached {
         Ok(Reached { name, dialect, target, own: Some((server, place.log)) })
     }
 
-    pub(super) fn target(&self) -> &Target {
+    pub(crate) fn target(&self) -> &Target {
         &self.target
     }
 
-    pub(super) fn dialect(&self) -> Dialect {
+    pub(crate) fn dialect(&self) -> Dialect {
         self.dialect
     }
 
     /// Its data directory is new and empty.
-    pub(super) fn is_fresh(&self) -> bool {
+    pub(crate) fn is_fresh(&self) -> bool {
         self.own.is_some()
     }
 
     /// As the server reports it, behind the contender's name.
-    pub(super) fn version(&self) -> anyhow::Result<String> {
+    pub(crate) fn version(&self) -> anyhow::Result<String> {
         let version = match &self.own {
             Some((server, _)) => server.version().to_string(),
             None => scalar(&mut *self.target.connect()?, "select version()")?.unwrap_or_default(),
@@ -67,7 +67,7 @@ impl Reached {
     }
 
     /// Stops a server of rqps's own and removes its files.
-    pub(super) fn discard(self) -> anyhow::Result<()> {
+    pub(crate) fn discard(self) -> anyhow::Result<()> {
         let Some((mut server, log)) = self.own else { return Ok(()) };
         server.discard()?;
         // SQLite writes no log.

@@ -1,0 +1,168 @@
+//! Scripts as tests of a comparison.
+
+use rqps_plan::{Class, LuaTest, LuaWorkload, Method, Span};
+use std::time::Duration;
+
+use super::*;
+use crate::lua::{driver, tasks};
+use crate::task::Site;
+
+const READS: &str = "
+sysbench.cmdline.options = {table_size = {'rows', 100}}
+function prepare()
+   local con = sysbench.sql.driver():connect()
+   con:query('create table sbtest1 (id integer primary key, k int)')
+   con:bulk_insert_init('insert into sbtest1 values')
+   for i = 1, sysbench.opt.table_size do con:bulk_insert_next('(' .. i .. ', 0)') end
+   con:bulk_insert_done()
+end
+function thread_init()
+   con = sysbench.sql.driver():connect()
+   point = con:prepare('select k from sbtest1 where id = ?')
+   id = point:bind_create(sysbench.sql.type.INT)
+   point:bind_param(id)
+end
+function event()
+   for i = 1, 2 do
+      id:set(sysbench.rand.uniform(1, sysbench.opt.table_size))
+      point:execute()
+   end
+end
+";
+
+fn trial(text: &str) -> Result<Trial, LuaFault> {
+    let script = script(text)?;
+    let options = script.options()?;
+    script.trial(Dialect::POSTGRES, &options)
+}
+
+#[test]
+fn a_trial_shows_what_a_script_does_without_a_server() {
+    let reads = trial(READS).unwrap();
+    assert_eq!((reads.writes, reads.statements, reads.problem), (None, 2.0, None));
+    let (text, sql) = &reads.seen[0];
+    assert_eq!(text, "select k from sbtest1 where id = ?");
+    assert!(sql.starts_with("select k from sbtest1 where id = ") && !sql.ends_with('?'), "{sql}");
+    let writes = trial(&READS.replace("select k from sbtest1", "delete from sbtest1")).unwrap();
+    assert_eq!(writes.writes.as_deref(), Some("delete from sbtest1 where id = ?"));
+    // What a script reads is made up, and need not fit.
+    let depends = trial(
+        "function event() local c = sysbench.sql.driver():connect()
+         if c:query_row('select 1') ~= '2' then error('not 2') end end",
+    );
+    assert!(depends.unwrap().problem.unwrap().contains("not 2"));
+}
+
+#[test]
+fn a_trial_refuses_what_no_server_would_mend() {
+    for (text, told) in [
+        ("function evnt() end", "s.lua defines no function event. Add one"),
+        ("function event() sysbench.rand.zipf(1, 2) end", "unknown name sysbench.rand.zipf"),
+        ("function event() os.execute('id') end", "os.execute is not given to scripts"),
+        ("require('nothing')", "the module 'nothing' is not stored"),
+    ] {
+        let error = trial(text).unwrap_err().to_string();
+        assert!(error.contains(told), "{text}: {error}");
+    }
+}
+
+fn plan(text: &str, class: Class) -> LuaWorkload {
+    let test = LuaTest {
+        id: "s".to_string(),
+        source: "s.lua".to_string(),
+        text: text.to_string(),
+        modules: BTreeMap::new(),
+        class: class.name().to_string(),
+        statements: 2.0,
+        prepares: true,
+        is_measured: true,
+    };
+    LuaWorkload {
+        scripts: vec![test],
+        options: BTreeMap::from([("table_size".to_string(), "50".to_string())]),
+        clients: 1,
+        time: Span(Duration::from_millis(100)),
+    }
+}
+
+#[test]
+fn a_script_makes_its_tables_and_is_measured() {
+    let bench = Bench::new();
+    let plan = plan(READS, Class::Range);
+    let site = Site {
+        target: &bench.target,
+        dbms: rqps_plan::Dbms::Sqlite,
+        dialect: Dialect::SQLITE,
+        seed: 1,
+        is_own: true,
+        method: Method::Slices,
+    };
+    let driver = driver(&plan, site).unwrap();
+    let tasks = tasks(&plan);
+    assert_eq!(tasks.iter().map(|task| task.name.as_str()).collect::<Vec<_>>(), ["load", "s"]);
+    driver.prepare(&tasks[0], 0).unwrap();
+    assert_eq!(driver.row_counts().unwrap(), BTreeMap::from([("sbtest1".to_string(), 50)]));
+    assert_eq!(driver.tables(), ["\"sbtest1\""]);
+    let explained = driver.explained(&tasks[1]).unwrap();
+    assert_eq!(explained.len(), 1);
+    assert!(explained[0].plan.is_some());
+    let mut cast = driver.cast(&tasks[1], 1, 0).unwrap();
+    assert_eq!((cast.parts.len(), cast.worth), (1, 2.0));
+    let effect = cast.parts[0].work.execute().unwrap();
+    assert_eq!((effect.rows, effect.statements.reads), (2, 2));
+    assert_eq!(driver.told(), None);
+}
+
+#[test]
+fn a_write_of_a_script_that_should_only_read_is_told() {
+    let bench = Bench::new();
+    let text = READS.replace(
+        "function event()",
+        "events = 0\nfunction event()\nevents = events + 1\n\
+         if events > 150 then con:query('update sbtest1 set k = 1 where id = 1') end\n",
+    );
+    assert_eq!(trial(&text).unwrap().writes, None, "beyond the trial");
+    let plan = plan(&text, Class::Range);
+    let site = Site {
+        target: &bench.target,
+        dbms: rqps_plan::Dbms::Sqlite,
+        dialect: Dialect::SQLITE,
+        seed: 1,
+        is_own: true,
+        method: Method::Runs,
+    };
+    let driver = driver(&plan, site).unwrap();
+    let tasks = tasks(&plan);
+    driver.prepare(&tasks[0], 0).unwrap();
+    let mut cast = driver.cast(&tasks[1], 1, 0).unwrap();
+    for _ in 0..200 {
+        cast.parts[0].work.execute().unwrap();
+    }
+    let told = driver.told().unwrap();
+    assert!(told.contains("it has sent one: update sbtest1 set k = 1"), "{told}");
+}
+
+#[test]
+fn a_sleep_is_refused_in_slices() {
+    let bench = Bench::new();
+    let text = READS.replace("for i = 1, 2 do", "ffi.C.usleep(1)\nfor i = 1, 2 do");
+    for (method, told) in [(Method::Slices, "Use --method runs"), (Method::Runs, "")] {
+        let plan = plan(&text, Class::Range);
+        let site = Site {
+            target: &bench.target,
+            dbms: rqps_plan::Dbms::Sqlite,
+            dialect: Dialect::SQLITE,
+            seed: 1,
+            is_own: true,
+            method,
+        };
+        let driver = driver(&plan, site).unwrap();
+        let tasks = tasks(&plan);
+        let _ = driver.prepare(&tasks[0], 0);
+        let mut cast = driver.cast(&tasks[1], 1, 0).unwrap();
+        match cast.parts[0].work.execute() {
+            Ok(_) => assert_eq!(told, ""),
+            Err(error) => assert!(!told.is_empty() && error.to_string().contains(told), "{error}"),
+        }
+    }
+}

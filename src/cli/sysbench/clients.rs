@@ -1,0 +1,503 @@
+//! The clients of a run: a thread each, which runs events until a limit is reached; and beside them
+//! one that reports, and one that lets events arrive at a rate.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::bail;
+use rqps_system::Cancel;
+use rqps_wire::{Error, Interrupter};
+use rqps_workload::lua::{
+    ClientEvent, LuaClient, ReportHooks, ScriptOptions, StateSettings, arrival_gaps, client_seeds,
+};
+
+use super::report::{Figures, options as told_options};
+use super::tally::{EventTally, SharedEventTally};
+use crate::cli::exit::Exit;
+use crate::cli::output;
+
+/// How long a run goes on, and what of it is reported.
+#[derive(Clone, Debug)]
+pub(super) struct EventLimits {
+    pub(super) threads: u32,
+    /// Of all clients.
+    pub(super) events: Option<u64>,
+    pub(super) time: Option<Duration>,
+    pub(super) warm_up: Option<Duration>,
+    /// How long after the time events may go on.
+    pub(super) forced: Option<Duration>,
+    /// Per second, of all clients.
+    pub(super) rate: Option<f64>,
+    pub(super) interval: Option<Duration>,
+    pub(super) checkpoints: Vec<Duration>,
+    pub(super) percentile: u32,
+    pub(super) histogram: bool,
+    pub(super) seed: u32,
+    /// The user has given the seed.
+    pub(super) is_seeded: bool,
+}
+
+/// Events that wait at most, as in sysbench.
+const MOST_WAITING: usize = 131_072;
+/// How often a waiting thread looks up.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long a statement may take once the run is cancelled or has failed.
+const GRACE: Duration = Duration::from_secs(2);
+const MOST_THREADS: f64 = 10_000.0;
+
+impl EventLimits {
+    pub(super) fn new(options: &ScriptOptions) -> anyhow::Result<EventLimits> {
+        // Old names count where the new ones have their defaults.
+        let either = |new: &str, old: &str, usual: f64| match options.number(old) {
+            given if given > usual => given,
+            _ => options.number(new),
+        };
+        let threads = either("threads", "num-threads", 1.0);
+        if !(1.0..=MOST_THREADS).contains(&threads) {
+            bail!("--threads={threads} must be from 1 to {MOST_THREADS}");
+        }
+        let positive = |number: f64| (number > 0.0).then_some(number);
+        let seconds = |number: f64| positive(number).map(Duration::from_secs_f64);
+        let time = seconds(either("time", "max-time", 0.0));
+        let percentile = options.number("percentile");
+        if !(0.0..=100.0).contains(&percentile) {
+            bail!("--percentile={percentile} must be from 0 to 100");
+        }
+        let mut checkpoints = Vec::new();
+        for given in options.list("report-checkpoints") {
+            let Ok(second) = given.trim().parse::<u32>() else {
+                bail!("invalid value '{given}' for --report-checkpoints: seconds were expected");
+            };
+            checkpoints.push(Duration::from_secs(second.into()));
+        }
+        checkpoints.sort_unstable();
+        let given_seed = options.number("rand-seed") as i64 as u32;
+        let now = jiff::Timestamp::now().as_second() as u32;
+        Ok(EventLimits {
+            threads: threads as u32,
+            events: positive(either("events", "max-requests", 0.0)).map(|events| events as u64),
+            time,
+            warm_up: seconds(options.number("warmup-time")),
+            forced: forced(options.text("forced-shutdown"), time)?,
+            rate: positive(either("rate", "tx-rate", 0.0)),
+            interval: seconds(options.number("report-interval")),
+            checkpoints,
+            percentile: percentile as u32,
+            histogram: options.flag("histogram"),
+            seed: if given_seed == 0 { now } else { given_seed },
+            is_seeded: given_seed != 0,
+        })
+    }
+}
+
+/// `off`, seconds, or percent of the time; a twentieth of it if there is no value.
+fn forced(text: &str, time: Option<Duration>) -> anyhow::Result<Option<Duration>> {
+    let Some(time) = time.filter(|_| !text.eq_ignore_ascii_case("off")) else { return Ok(None) };
+    if text.is_empty() {
+        return Ok(Some(time / 20));
+    }
+    let (digits, is_percent) = match text.strip_suffix('%') {
+        Some(digits) => (digits, true),
+        None => (text, false),
+    };
+    let number = digits.parse::<u32>().ok().filter(|number| *number < 1_000_000);
+    let Some(number) = number else {
+        bail!("invalid value '{text}' for --forced-shutdown: seconds, N% or off was expected");
+    };
+    Ok(Some(if is_percent { time * number / 100 } else { Duration::from_secs(number.into()) }))
+}
+
+/// What the threads share.
+struct Shared<'a> {
+    limits: &'a EventLimits,
+    cancel: &'a Cancel,
+    tallies: Vec<SharedEventTally>,
+    begun: Instant,
+    /// When counting began: after the warm-up.
+    counted: Mutex<Instant>,
+    is_warm: AtomicBool,
+    /// Events that began.
+    events: AtomicU64,
+    running: AtomicU32,
+    arrivals: Mutex<VecDeque<Instant>>,
+    arrived: Condvar,
+    /// All clients ended.
+    has_ended: AtomicBool,
+    /// Why the first client failed.
+    failure: Mutex<Option<Error>>,
+    has_failed: AtomicBool,
+    is_forced: AtomicBool,
+    prints: bool,
+}
+
+pub(super) fn run(
+    settings: StateSettings,
+    options: &ScriptOptions,
+    limits: &EventLimits,
+    prints: bool,
+    cancel: &Cancel,
+) -> anyhow::Result<Exit> {
+    let tell = |text: &str| if prints { output::print(text) } else { Ok(()) };
+    let hooks = ReportHooks::new(&settings, options)?;
+    tell(&told_options(limits))?;
+    let start = |(tid, seed)| LuaClient::start(&settings, options, tid, seed);
+    let mut clients: Vec<LuaClient> =
+        (0..limits.threads).zip(client_seeds(limits.seed)).map(start).collect::<Result<_, _>>()?;
+    let tallies: Vec<SharedEventTally> =
+        clients.iter().map(|_| SharedEventTally::default()).collect();
+    for (client, tally) in clients.iter_mut().zip(&tallies) {
+        tally.lock().add_counts(client.take_counts());
+    }
+    // A script may open its connection later, and then nothing ends its statements but the server.
+    let interrupters: Vec<Interrupter> =
+        clients.iter().filter_map(|client| client.interrupter().ok()).collect();
+    tell("Threads started!\n\n")?;
+    let begun = Instant::now();
+    let shared = Shared {
+        limits,
+        cancel,
+        tallies,
+        begun,
+        counted: Mutex::new(begun),
+        is_warm: AtomicBool::new(limits.warm_up.is_none()),
+        events: AtomicU64::new(0),
+        running: AtomicU32::new(0),
+        arrivals: Mutex::default(),
+        arrived: Condvar::new(),
+        has_ended: AtomicBool::new(false),
+        failure: Mutex::default(),
+        has_failed: AtomicBool::new(false),
+        is_forced: AtomicBool::new(false),
+        prints,
+    };
+    let (reported, ended) = thread::scope(|scope| {
+        let (shared, hooks, interrupters) = (&shared, &hooks, &interrupters);
+        let drive = |(client, tally)| scope.spawn(move || shared.drive(client, tally));
+        let threads: Vec<_> = clients.into_iter().zip(&shared.tallies).map(drive).collect();
+        if let Some(rate) = limits.rate {
+            scope.spawn(move || shared.arrive(rate));
+        }
+        let attendant = thread::Builder::new().spawn_scoped(scope, move || {
+            for thread in threads {
+                if let Err(panic) = thread.join() {
+                    shared.has_ended.store(true, Ordering::Relaxed);
+                    std::panic::resume_unwind(panic);
+                }
+            }
+            let ended = Instant::now();
+            shared.has_ended.store(true, Ordering::Relaxed);
+            shared.arrived.notify_all();
+            ended
+        });
+        let reported = shared.attend(hooks, interrupters);
+        let ended =
+            attendant.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        (reported, ended)
+    });
+    reported?;
+    let ended = ended?;
+    cancel.check().map_err(Error::from)?;
+    let failure = lock(&shared.failure).take();
+    let is_forced = shared.is_forced.load(Ordering::Relaxed);
+    if let (Some(error), false) = (failure, is_forced) {
+        return Err(error.into());
+    }
+    shared.conclude(&hooks, ended)?;
+    hooks.end()?;
+    Ok(if is_forced { Exit::ScriptAborted } else { Exit::Done })
+}
+
+impl Shared<'_> {
+    fn is_broken(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed) || self.cancel.is_requested()
+    }
+
+    /// The whole time of the run, with its warm-up.
+    fn time(&self) -> Option<Duration> {
+        self.limits.time.map(|time| time + self.limits.warm_up.unwrap_or_default())
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_broken() || self.time().is_some_and(|time| self.begun.elapsed() >= time)
+    }
+
+    /// Takes the next event; false if there is none.
+    fn takes_event(&self) -> bool {
+        if self.is_over() {
+            return false;
+        }
+        let Some(most) = self.limits.events.filter(|_| self.is_warm.load(Ordering::Relaxed)) else {
+            return true;
+        };
+        self.events.fetch_add(1, Ordering::Relaxed) < most
+    }
+
+    /// Waits for an event that arrives; none if the run ends first.
+    fn arrival(&self) -> Option<Instant> {
+        let mut arrivals = lock(&self.arrivals);
+        loop {
+            if let Some(arrival) = arrivals.pop_front() {
+                return Some(arrival);
+            }
+            if self.is_over() {
+                return None;
+            }
+            let waited = self.arrived.wait_timeout(arrivals, LOOK);
+            arrivals = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    /// Runs a client to its end.
+    fn drive(&self, mut client: LuaClient, tally: &SharedEventTally) {
+        let ended = self.events_of(&mut client, tally).and_then(|()| client.end());
+        tally.lock().add_counts(client.take_counts());
+        if let Err(error) = ended {
+            lock(&self.failure).get_or_insert(error);
+            self.has_failed.store(true, Ordering::Relaxed);
+            self.arrived.notify_all();
+        }
+    }
+
+    fn events_of(&self, client: &mut LuaClient, tally: &SharedEventTally) -> Result<(), Error> {
+        while self.takes_event() {
+            let started = match self.limits.rate {
+                None => Instant::now(),
+                Some(_) => match self.arrival() {
+                    Some(arrival) => arrival,
+                    None => break,
+                },
+            };
+            self.running.fetch_add(1, Ordering::Relaxed);
+            let ended = loop {
+                match client.event() {
+                    // A server may refuse it for ever.
+                    Ok(ClientEvent::Again) if !self.is_over() => {}
+                    ended => break ended,
+                }
+            };
+            let mut tally = tally.lock();
+            tally.add_counts(client.take_counts());
+            match ended? {
+                ClientEvent::Done => {
+                    tally.add_event(started.elapsed().as_secs_f64());
+                    if self.limits.percentile > 0 {
+                        client.skip_draw();
+                    }
+                }
+                // That event is not counted.
+                ClientEvent::Stopped | ClientEvent::Again => {
+                    self.running.fetch_sub(1, Ordering::Relaxed);
+                    break;
+                }
+            }
+            self.running.fetch_sub(1, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    /// Lets events arrive, with exponential gaps.
+    fn arrive(&self, rate: f64) {
+        let mut after = 0.0;
+        for gap in arrival_gaps(self.limits.seed, rate) {
+            after += gap;
+            let due = self.begun + Duration::from_secs_f64(after);
+            loop {
+                let left = due.saturating_duration_since(Instant::now());
+                if self.has_ended.load(Ordering::Relaxed) || self.is_over() {
+                    self.arrived.notify_all();
+                    return;
+                }
+                if left.is_zero() {
+                    break;
+                }
+                thread::sleep(left.min(LOOK));
+            }
+            let mut arrivals = lock(&self.arrivals);
+            if arrivals.len() >= MOST_WAITING {
+                let what = format!(
+                    "{MOST_WAITING} events are waiting: the clients cannot keep up with --rate. \
+                     Lower it, or raise --threads"
+                );
+                lock(&self.failure).get_or_insert(Error::Client(what));
+                self.has_failed.store(true, Ordering::Relaxed);
+                return;
+            }
+            arrivals.push_back(due);
+            drop(arrivals);
+            self.arrived.notify_one();
+        }
+    }
+
+    /// Reports while the clients run, and ends those that block after the run is over or broken.
+    fn attend(&self, hooks: &ReportHooks, interrupters: &[Interrupter]) -> anyhow::Result<()> {
+        let mut before = EventTally::default();
+        let mut last = self.begun;
+        let mut checkpoints = self.limits.checkpoints.iter();
+        let mut checkpoint = checkpoints.next();
+        let mut ending = LateClients::default();
+        if let (Some(warm_up), true) = (self.limits.warm_up, self.prints) {
+            output::print(&format!("Warming up for {} seconds...\n\n", warm_up.as_secs()))?;
+        }
+        while !self.has_ended.load(Ordering::Relaxed) {
+            thread::sleep(LOOK);
+            let now = Instant::now();
+            let forced = self.time().zip(self.limits.forced).map(|(time, grace)| time + grace);
+            if forced.is_some_and(|end| now >= self.begun + end) && !self.is_broken() {
+                self.is_forced.store(true, Ordering::Relaxed);
+                self.has_failed.store(true, Ordering::Relaxed);
+                output::note("The --time limit has expired, forcing shutdown...");
+                ending.is_due = true;
+            }
+            if self.is_broken() {
+                ending.look(interrupters);
+                continue;
+            }
+            if !self.is_warm.load(Ordering::Relaxed) {
+                if self.limits.warm_up.is_some_and(|warm_up| now >= self.begun + warm_up) {
+                    self.forget(now);
+                    (before, last) = (EventTally::default(), now);
+                    self.is_warm.store(true, Ordering::Relaxed);
+                }
+                continue;
+            }
+            let counted = *lock(&self.counted);
+            if let Some(interval) = self.limits.interval
+                && now >= last + interval
+                && !self.is_over()
+            {
+                let total = self.total();
+                let seconds = now.duration_since(last).as_secs_f64();
+                self.report(hooks, false, &total.since(&before), seconds, now)?;
+                (before, last) = (total, last + interval);
+            }
+            if let Some(at) = checkpoint
+                && now >= self.begun + *at
+            {
+                let seconds = now.duration_since(counted).as_secs_f64();
+                if self.prints {
+                    output::print(&format!("[ {}s ] Checkpoint report:\n", at.as_secs()))?;
+                }
+                self.summary(hooks, seconds, now)?;
+                self.forget(now);
+                (before, checkpoint) = (EventTally::default(), checkpoints.next());
+            }
+        }
+        Ok(())
+    }
+
+    /// What was counted so far was warm-up, or was reported.
+    fn forget(&self, now: Instant) {
+        for tally in &self.tallies {
+            *tally.lock() = EventTally::default();
+        }
+        *lock(&self.counted) = now;
+    }
+
+    fn total(&self) -> EventTally {
+        let mut total = EventTally::default();
+        self.tallies.iter().for_each(|tally| total += &tally.lock());
+        total
+    }
+
+    /// Since the warm-up ended.
+    fn elapsed(&self, now: Instant) -> f64 {
+        let since = now.duration_since(self.begun).as_secs_f64();
+        since - self.limits.warm_up.unwrap_or_default().as_secs_f64()
+    }
+
+    fn figures<'t>(&self, tally: &'t EventTally, seconds: f64, now: Instant) -> Figures<'t> {
+        let waiting = || lock(&self.arrivals).len() as u64;
+        let running = u64::from(self.running.load(Ordering::Relaxed));
+        Figures {
+            tally,
+            threads: self.limits.threads,
+            seconds,
+            total: self.elapsed(now),
+            queue: self.limits.rate.map(|_| (waiting(), running)),
+            percentile: self.limits.percentile,
+        }
+    }
+
+    fn report(
+        &self,
+        hooks: &ReportHooks,
+        is_last: bool,
+        tally: &EventTally,
+        seconds: f64,
+        now: Instant,
+    ) -> anyhow::Result<()> {
+        let figures = self.figures(tally, seconds, now);
+        match hooks.takes(is_last) {
+            true => hooks.report(is_last, &figures.for_hooks())?,
+            false if self.prints => output::print(&figures.line())?,
+            false => {}
+        }
+        Ok(())
+    }
+
+    fn summary(&self, hooks: &ReportHooks, seconds: f64, now: Instant) -> anyhow::Result<()> {
+        let clients: Vec<EventTally> =
+            self.tallies.iter().map(|tally| tally.lock().clone()).collect();
+        let total = self.total();
+        let figures = self.figures(&total, seconds, now);
+        if self.limits.histogram && self.prints {
+            let table = total.latencies.table();
+            output::print(&format!("Latency histogram (values are in milliseconds)\n{table} \n"))?;
+        }
+        match hooks.takes(true) {
+            true => hooks.report(true, &figures.for_hooks())?,
+            false if self.prints => output::print(&figures.summary(&clients))?,
+            false => {}
+        }
+        Ok(())
+    }
+
+    /// Reports at the end.
+    fn conclude(&self, hooks: &ReportHooks, ended: Instant) -> anyhow::Result<()> {
+        let unfinished = self.running.load(Ordering::Relaxed);
+        if self.is_forced.load(Ordering::Relaxed) && unfinished > 0 && self.prints {
+            output::print(&format!(
+                "\nNumber of unfinished transactions on forced shutdown: {unfinished}\n"
+            ))?;
+        }
+        let seconds = ended.duration_since(*lock(&self.counted)).as_secs_f64();
+        self.summary(hooks, seconds, ended)
+    }
+}
+
+/// Ends statements that go on after the run was broken, and then their connections.
+#[derive(Default)]
+struct LateClients {
+    since: Option<Instant>,
+    is_asked: bool,
+    /// Nothing is waited for.
+    is_due: bool,
+}
+
+impl LateClients {
+    fn look(&mut self, interrupters: &[Interrupter]) {
+        let now = Instant::now();
+        let since = *self.since.get_or_insert(now);
+        if now < since + GRACE && !std::mem::take(&mut self.is_due) {
+            return;
+        }
+        // A server goes on when its client has gone, so it is asked to end first.
+        match std::mem::replace(&mut self.is_asked, true) {
+            false => thread::scope(|scope| {
+                interrupters.iter().for_each(|one| {
+                    scope.spawn(|| one.cancel_statement());
+                });
+            }),
+            true => interrupters.iter().for_each(Interrupter::interrupt),
+        }
+        self.since = Some(now);
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Numbers are whole, whatever a thread died of.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
