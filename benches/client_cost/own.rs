@@ -119,7 +119,7 @@ fn of_lua(target: Target, dialect: Dialect, words: &[&str]) -> anyhow::Result<Ve
         command: "run".to_string(),
         driver: driver_name(dialect),
         host: HostSettings {
-            reach: Reach::Server(target),
+            reach: Reach::Server(Box::new(target)),
             dialect,
             is_emulating: false,
             ignored: Vec::new(),

@@ -53,17 +53,15 @@ pub(crate) fn hide_passwords(arguments: &[OsString]) {
 /// Options of `rqps sysbench`, in which `_` may stand for `-`.
 const PASSWORD_OPTIONS: [&str; 2] = ["--mysql-password=", "--pgsql-password="];
 
-/// The parts of an argument that are, or may be, a password: the value of an option, between the first colon and the last
-/// `@` behind a scheme, and the value of a parameter with `pass` in its name.
+/// The parts of an argument that are, or may be, a password: the value of an option, between the
+/// first colon and the last `@` behind a scheme, and the value of a parameter with `pass` in its
+/// name.
 fn secrets(argument: &OsStr) -> Vec<Range<usize>> {
     let bytes = argument.as_bytes();
+    let is_letter = |(byte, of): (&u8, u8)| *byte == of || (*byte == b'_' && of == b'-');
     for option in PASSWORD_OPTIONS {
-        let is_it =
-            |at: usize, byte: &u8| *byte == option.as_bytes()[at] || *byte == b'_' && at > 1;
-        if bytes.len() >= option.len()
-            && (0..).zip(&bytes[..option.len()]).all(|(at, byte)| is_it(at, byte))
-        {
-            return vec![option.len()..bytes.len()];
+        if bytes.len() >= option.len() && bytes.iter().zip(option.bytes()).all(is_letter) {
+            return std::iter::once(option.len()..bytes.len()).collect();
         }
     }
     let Some(scheme) = bytes.windows(3).position(|window| window == b"://") else {

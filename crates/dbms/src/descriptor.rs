@@ -62,13 +62,16 @@ type Reach = fn(&Contender, &str, &Cancel) -> Result<Remote, DbmsError>;
 type Lead = fn(&str, &Cancel) -> Result<Target, rqps_wire::Error>;
 type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, DbmsError>;
 
+/// The program that loads a library, with its arguments.
+type HostOf = fn(&Path) -> io::Result<(PathBuf, Vec<OsString>)>;
+
 /// How the version of a build is found.
 #[derive(Clone, Copy)]
 pub(crate) enum TellsVersion {
     /// By loading its library.
     Loaded(fn(&Path) -> Result<String, SourceError>),
     /// By another process of rqps, which loads its library: this is its command.
-    Hosted(fn(&Path) -> io::Result<(PathBuf, Vec<OsString>)>),
+    Hosted(HostOf),
     /// By running its program with these arguments.
     Run {
         arguments: &'static [&'static str],

@@ -34,10 +34,12 @@ macro_rules! functions {
             unsafe fn from_library(library: &Loaded) -> Result<RocksdbFunctions, WorkerError> {
                 Ok(RocksdbFunctions {
                     $(
+                        // SAFETY: see above.
                         $name: *unsafe { library.get(stringify!($name).as_bytes()) }
                             .map_err(|_| WorkerError::NoFunction(stringify!($name)))?,
                     )*
                     $(
+                        // SAFETY: see above.
                         $newer: unsafe { library.get(stringify!($newer).as_bytes()) }
                             .ok()
                             .map(|function| *function),

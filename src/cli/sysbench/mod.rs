@@ -194,7 +194,7 @@ fn settings(
         command: command.to_string(),
         driver: driver_name(dialect),
         host: HostSettings {
-            reach: Reach::Server(served.target().clone()),
+            reach: Reach::Server(Box::new(served.target().clone())),
             dialect,
             is_emulating: options.text("db-ps-mode") == "disable",
             ignored: options.list("mysql-ignore-errors").to_vec(),

@@ -176,7 +176,8 @@ mod tests {
     #[test]
     fn tallies_add_up_and_are_told_apart_again() {
         let (mut first, mut second) = (EventTally::default(), EventTally::default());
-        [0.002, 0.004].map(|seconds| first.add_event(seconds));
+        first.add_event(0.002);
+        first.add_event(0.004);
         second.add_event(0.001);
         let mut both = EventTally::default();
         both += &first;

@@ -273,6 +273,6 @@ mod tests {
             assert_eq!(task.ends, task.class.writes(), "{}", task.name);
             assert_eq!(task.clients, if task.class == Class::Load { 1 } else { 2 });
         }
-        assert_eq!(plan.tests().len() + 1, tasks.len());
+        assert_eq!(plan.tests.len() + 1, tasks.len());
     }
 }

@@ -196,7 +196,7 @@ impl LuaScripts<'_> {
             command: command.to_string(),
             driver: driver_name(dialect),
             host: HostSettings {
-                reach: Reach::Server(target.clone()),
+                reach: Reach::Server(Box::new(target.clone())),
                 dialect,
                 is_emulating: options.text("db-ps-mode") == "disable",
                 ignored: options.list("mysql-ignore-errors").to_vec(),

@@ -41,7 +41,7 @@ impl ScriptFiles {
         } else {
             let mut candidates = vec![PathBuf::from(format!("{given}.lua"))];
             if is_module(given) {
-                let installed = INSTALLED.iter().map(|folder| Path::new(folder));
+                let installed = INSTALLED.iter().map(Path::new);
                 candidates.extend(installed.map(|folder| folder.join(format!("{given}.lua"))));
             }
             let found = candidates.into_iter().find(|candidate| candidate.is_file());

@@ -15,7 +15,7 @@ use super::values::{Kind, ParameterValue, send, written};
 /// Where statements go.
 #[derive(Clone, Debug)]
 pub enum Reach {
-    Server(Target),
+    Server(Box<Target>),
     /// Nowhere: every statement succeeds, and every query returns a row. This shows what a script
     /// would do.
     Trial,

@@ -45,8 +45,8 @@ impl SqlEffect {
         let end = first.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(first.len());
         let is = |word: &&str| first[..end].eq_ignore_ascii_case(word);
         match () {
-            () if RETURNING.iter().any(|word| is(&word)) => SqlEffect::ReturnRows,
-            () if NEUTRAL.iter().any(|word| is(&word)) => SqlEffect::Nothing,
+            () if RETURNING.iter().any(&is) => SqlEffect::ReturnRows,
+            () if NEUTRAL.iter().any(is) => SqlEffect::Nothing,
             () => SqlEffect::Write,
         }
     }

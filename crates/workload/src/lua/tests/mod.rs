@@ -39,7 +39,7 @@ impl Bench {
             command: "run".to_string(),
             driver: "sqlite",
             host: HostSettings {
-                reach: Reach::Server(self.target.clone()),
+                reach: Reach::Server(Box::new(self.target.clone())),
                 dialect: Dialect::SQLITE,
                 is_emulating: false,
                 ignored: Vec::new(),
