@@ -68,7 +68,8 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let sql = format!("SELECT c FROM sbtest1 WHERE id={}", subject.dialect.placeholder(1));
     let statement = connection.prepare(&sql, &[Type::Int8])?;
     connection.execute(statement, &[Value::Int(1)])?;
-    let Interrupter::Socket(socket) = connection.hand_over()? else {
+    let (Interrupter::Server(socket, _) | Interrupter::Socket(socket)) = connection.hand_over()?
+    else {
         bail!("{} has no socket", subject.contender);
     };
 

@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(
             error("postgers@17.6"),
             "unknown DBMS 'postgers': did you mean 'postgres'? \
-             (there are: sqlite, postgres, mysql, mariadb)"
+             (there are: sqlite, postgres, mysql, mariadb, rocksdb)"
         );
     }
 

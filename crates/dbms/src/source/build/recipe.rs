@@ -259,10 +259,11 @@ install = ""
 "#;
 
     #[test]
-    fn the_recipes_of_all_dbms_parse() {
-        for dbms in Dbms::ALL {
-            let recipe = Recipe::of(dbms).unwrap();
-            assert_eq!(recipe.dbms, dbms);
+    fn all_recipes_parse() {
+        for text in RECIPES {
+            let recipe = Recipe::parse(text).unwrap();
+            let dbms = recipe.dbms;
+            assert_eq!(Recipe::of(dbms).unwrap().prefix, recipe.prefix, "{dbms} has one");
             assert_eq!(recipe.prefix.len(), "/usr/local/rqps".len(), "{dbms}");
             assert!(!recipe.flags.contains("-march"), "{dbms}: builds are shared by machines");
         }
