@@ -35,6 +35,11 @@ const NOT_RUN: [(&str, &str); 21] = [
     ("UPDATE_EXPECT=1 cargo test", "a test of these, which would change the pages"),
     ("PROPTEST_CASES=20000 cargo test", "a test of these, with many more cases"),
     ("RQPS_SOAK_SECS=3600 cargo test", "a test that takes an hour, and a minute at least"),
+    (
+        "rqps compare rocksdb@",
+        "tests/servers/rocksdb.rs compares versions, with less of everything",
+    ),
+    ("rqps dbbench", "tests/servers/rocksdb.rs runs it, with less of everything"),
     ("rqps selftest", "tests/nightly/selftest.rs runs it, with less of everything"),
     (
         "rqps compare postgres@15 postgres@17 --workload micro:hot-points --profile",

@@ -92,10 +92,10 @@ enum Verb {
     Pgbench(pgbench::Arguments),
     /// Run a Lua script of sysbench, with sysbench's options
     ///
-    /// Words are [OPTIONS] SCRIPT COMMAND [CONTENDER]…, and --help lists the options. One contender,
-    /// or the server that the options name, gets a report in sysbench's form; several are compared,
-    /// as by rqps compare --workload lua:SCRIPT. Exit codes with one contender: 1 if something
-    /// fails, 2 after a forced shutdown.
+    /// Words are [OPTIONS] SCRIPT COMMAND [CONTENDER]…, and --help lists the options. One
+    /// contender, or the server that the options name, gets a report in sysbench's form; several
+    /// are compared, as by rqps compare --workload lua:SCRIPT. Exit codes with one contender: 1 if
+    /// something fails, 2 after a forced shutdown.
     Sysbench(sysbench::Arguments),
     /// Run the workloads of a plan file, one after another.
     Run(run::Arguments),

@@ -96,8 +96,8 @@ mod tests {
         }
     }
 
-    /// Contenders of later sessions, and stored baselines, must get the same data. The hash is FNV-1a
-    /// (Fowler, Noll, Vo), and was computed by another program.
+    /// Contenders of later sessions, and stored baselines, must get the same data. The hash is
+    /// FNV-1a (Fowler, Noll, Vo), and was computed by another program.
     #[test]
     fn all_values_stay_what_they_are() {
         let values = ValuePool::new(42);

@@ -8,8 +8,8 @@ use crate::error::DbmsError;
 /// A config by its name, for one DBMS or several.
 #[derive(Debug)]
 pub struct NamedConfig {
-    /// Its family: `postgres`, `mysql`, `mariadb`, `myrocks`, `rocksdb` or `sqlite`. MariaDB also uses the
-    /// configs of MySQL.
+    /// Its family: `postgres`, `mysql`, `mariadb`, `myrocks`, `rocksdb` or `sqlite`. MariaDB also
+    /// uses the configs of MySQL.
     pub family: &'static str,
     pub name: &'static str,
     /// The text of the file: a comment with its purpose, then its settings.

@@ -73,7 +73,7 @@ impl ScriptState {
         random: ScriptRandom,
     ) -> Result<ScriptState, LuaFault> {
         let fault = |error: mlua::Error| LuaFault(told(&error));
-        // The base library comes unasked; the prelude replaces what is unsafe there.
+        // Lua's basic functions come unasked; the prelude replaces what is unsafe there.
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::OS | StdLib::JIT;
         let lua = Lua::new_with(libraries, LuaOptions::default()).map_err(fault)?;
