@@ -84,8 +84,10 @@ impl StatementShape {
 /// The first word of a statement that is not shown otherwise: what follows may be a secret.
 pub(super) fn first_word(text: &str) -> String {
     let text = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-    let length = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
-    text.get(..length).unwrap_or_default().to_string()
+    let word = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).next().unwrap_or_default();
+    // No statement begins with another one.
+    let is_plain = word.bytes().all(|c| c.is_ascii_alphabetic());
+    if is_plain { word.to_string() } else { String::new() }
 }
 
 /// The shape of a statement, and the values of its places as far as the text has them.
@@ -172,28 +174,26 @@ fn has_two_readings(text: &str, lexis: Lexis) -> bool {
     let may_end =
         lexis.backslash == Backslash::InLiterals && (text.contains("\\'") || text.contains("\\\""));
     let plain = Lexis { backslash: Backslash::Nowhere, ..lexis };
-    may_end && [lexis, plain].into_iter().all(|lexis| may_be_meant(text, lexis))
+    let readings = may_end.then(|| [lexis, plain].map(|lexis| reading(text, lexis)));
+    matches!(readings, Some([Some(one), Some(other)]) if one != other)
 }
 
-/// Outside of quotes no backslash stands, and no word follows a text in quotes without a blank.
-fn may_be_meant(text: &str, lexis: Lexis) -> bool {
+/// The ends of texts in quotes, if this may have been meant: outside of them no backslash stands,
+/// and no word follows one without a blank.
+fn reading(text: &str, lexis: Lexis) -> Option<Vec<usize>> {
     let mut tokens = Tokens::new(text, lexis);
-    let mut literal_end = None;
-    loop {
-        match tokens.next() {
-            Ok(None) => return true,
-            Err(_) => return false,
-            Ok(Some(token)) => {
-                let is_glued = literal_end == Some(token.start)
-                    && matches!(token.part, Part::Word | Part::Number);
-                if is_glued || token.part == Part::Symbol('\\') {
-                    return false;
-                }
-                let end = token.start + token.text.len();
-                literal_end = (token.part == Part::Literal).then_some(end);
-            }
+    let mut ends = Vec::new();
+    while let Some(token) = tokens.next().ok()? {
+        let is_glued =
+            ends.last() == Some(&token.start) && matches!(token.part, Part::Word | Part::Number);
+        if is_glued || token.part == Part::Symbol('\\') {
+            return None;
+        }
+        if token.part == Part::Literal {
+            ends.push(token.start + token.text.len());
         }
     }
+    Some(ends)
 }
 
 /// The hint that stands between two tokens.
