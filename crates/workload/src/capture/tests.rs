@@ -331,17 +331,15 @@ fn a_page_shows_no_secrets_and_foreign_text_is_no_markup() {
         "alter role app password hunter2",
         "select a from t where b = E'hunter3' and c = $$hunter4$$ and d = 4111111111111111e0",
         "select /*+ hunter5 */ a from t where b like'hunter6' and c = x'4111'",
-        "select hunter7 from t where a = 'it''s and b = ' hunter8 ",
-        "hunter9 hunter9",
+        "select a from t where b = 'hunter7",
+        "hunter8 hunter8",
         "select `a```, \"b|c\" || $1 from t where d = '<img>'",
     ];
     let lines =
         secrets.map(|text| line("a.1", &format!("duration: 1.000 ms  statement: {text}"), "", ""));
     let folder = captured("<b>|.csv", &lines.concat(), ALL).unwrap();
     let page = page(&folder);
-    for secret in
-        ["hunter1", "hunter2", "hunter3", "hunter4", "4111", "hunter5", "hunter6", "hunter8"]
-    {
+    for secret in ["hunter", "4111"] {
         assert!(!page.contains(secret), "{secret}: {page}");
     }
     assert!(page.contains("From \\<b\\>\\|.csv"), "{page}");
