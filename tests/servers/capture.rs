@@ -122,6 +122,23 @@ fn postgres_is_captured_from_its_statistics_and_its_log() {
         fill(&mut *server.connect("shop"));
         server.sql("shop", &["select pg_stat_statements_reset()"]);
         execute(&mut *server.connect("shop"));
+        // Functions of others whose arguments match better than those of the server.
+        let trap = |name: &str, of: &str, result: &str| {
+            format!(
+                "create function {name}({of}) returns {result} language plpgsql as \
+                 $$ begin raise exception 'a trap was called'; end $$"
+            )
+        };
+        let traps = [
+            trap("public.quote_ident", "name", "text"),
+            trap("public.format_type", "oid, integer", "text"),
+            trap("public.current_database", "", "name"),
+            trap("public.sum_step", "numeric, bigint", "numeric"),
+            "create aggregate public.sum(bigint) (sfunc = public.sum_step, stype = numeric)"
+                .to_string(),
+        ];
+        server.sql("shop", &traps.each_ref().map(String::as_str));
+        server.sql("", &["alter database shop set search_path = public, pg_catalog"]);
         let before = server.everything();
         let hidden = capture(&rqps, &server.url("app", "shop"), &[]);
         hidden.refuses(2, &["grant pg_read_all_stats to app"]);

@@ -67,7 +67,7 @@ impl Control for PostgresControl {
         let mut connection = target.connect()?;
         // A relation's total includes indexes and TOAST; a partitioned table has no files of its
         // own.
-        let sql = "select coalesce(sum(pg_total_relation_size(c.oid)), 0) from pg_class c \
+        let sql = "select coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0) from pg_class c \
                    join pg_namespace n on n.oid = c.relnamespace \
                    where n.nspname = current_schema() and c.relkind = 'r'";
         let size = scalar(&mut *connection, sql)?;

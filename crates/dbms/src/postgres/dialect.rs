@@ -41,7 +41,7 @@ pub(crate) static SQL: Sql = Sql {
     forced: Forced::BySettings,
     limits_deletes: false,
     exists: |table| format!("select to_regclass('{table}')::text"),
-    tables: "select format('%I.%I', schemaname, tablename) from pg_tables \
+    tables: "select pg_catalog.format('%I.%I', schemaname, tablename) from pg_tables \
              where schemaname not in ('pg_catalog', 'information_schema')",
     // From 10 on it reports the planning time.
     explain: &["explain (costs off, summary on)", "explain (costs off)"],

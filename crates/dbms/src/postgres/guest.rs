@@ -33,8 +33,8 @@ const NEEDED_BY_OTHERS: &str = "2BP01";
 /// Settings of sessions for control before they know the server: all versions have these. They do
 /// not wait for a standby, since their commits are not measured. They have a name of their own,
 /// since one of them stays open: sessions are counted when they end, so counters are read when no
-/// session called `rqps` is left.
-const AT_ONCE: &str = "set statement_timeout = 0; set lock_timeout = 0; \
+/// session called `rqps` is left. Functions and operators of other users are not called.
+const AT_ONCE: &str = "set search_path = pg_catalog, pg_temp; set statement_timeout = 0; set lock_timeout = 0; \
      set default_transaction_read_only = off; set synchronous_commit = local; \
      set application_name = 'rqps control'";
 
@@ -102,7 +102,7 @@ fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-const BACKEND: &str = "select pg_backend_pid()";
+const BACKEND: &str = "select pg_catalog.pg_backend_pid()";
 
 impl PostgresGuest {
     /// A connection without any change to its session.

@@ -90,7 +90,7 @@ impl View {
         let View { name, rows, part, .. } = self;
         format!(
             "select '{name}.' || {part} || key, sum(value::numeric) from pg_catalog.{name} v, \
-             lateral jsonb_each_text(to_jsonb(v)) \
+             lateral pg_catalog.jsonb_each_text(pg_catalog.to_jsonb(v)) \
              where {rows} and {columns} and value ~ '^[0-9]+([.][0-9]+)?$' group by 1"
         )
     }
@@ -114,9 +114,11 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
     let difference = ["pg_wal_lsn_diff", "pg_xlog_location_diff"];
     let mut wal = Vec::new();
     for (position, difference) in position.into_iter().zip(difference) {
-        let sql = format!("select to_regproc('{position}')");
+        let sql = format!("select pg_catalog.to_regproc('pg_catalog.{position}')");
         if scalar(&mut *connection, &sql)?.is_some() {
-            wal.push(format!("select '{position}', {difference}({position}(), '0/0')"));
+            wal.push(format!(
+                "select '{position}', pg_catalog.{difference}(pg_catalog.{position}(), '0/0')"
+            ));
         }
     }
     let lanes = format!("key in ('{}')", LANES.join("', '"));

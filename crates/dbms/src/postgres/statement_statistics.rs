@@ -7,9 +7,13 @@ use crate::statement_statistics::{CountedStatement, StatementStatistics, Statist
 /// What the view has in place of texts that a user may not see.
 const HIDDEN: &str = "<insufficient privilege>";
 
+/// Functions and operators that other users have made are not called: on the path of the server,
+/// one whose arguments match better would run with the rights of the user who captures.
+const OWN_FUNCTIONS: &str = "set local search_path = pg_catalog, pg_temp";
+
 /// Each column with the number of unique indexes that it is the last column of.
 pub(crate) const COLUMNS: &str = "\
-    select c.relname, a.attname, format_type(a.atttypid, null), \
+    select c.relname, a.attname, pg_catalog.format_type(a.atttypid, null), \
     (select count(*) from pg_catalog.pg_index i where i.indrelid = c.oid and i.indisunique \
     and i.indkey[i.indnatts - 1] = a.attnum) \
     from pg_catalog.pg_attribute a join pg_catalog.pg_class c on c.oid = a.attrelid \
@@ -20,11 +24,13 @@ pub(crate) const COLUMNS: &str = "\
 pub(super) fn read(
     connection: &mut dyn Connection,
 ) -> Result<StatementStatistics, StatisticsError> {
-    let schema = "select quote_ident(n.nspname) from pg_catalog.pg_extension e \
+    connection.run(OWN_FUNCTIONS)?;
+    let schema = "select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_extension e \
                   join pg_catalog.pg_namespace n on n.oid = e.extnamespace \
                   where e.extname = 'pg_stat_statements'";
     let Some(schema) = scalar(connection, schema)? else {
-        let database = scalar(connection, "select current_database()")?.unwrap_or_default();
+        let database =
+            scalar(connection, "select pg_catalog.current_database()")?.unwrap_or_default();
         let what = format!(
             "the database '{database}' does not have the extension pg_stat_statements. Put it into \
              shared_preload_libraries, restart the server, run 'create extension \
@@ -34,7 +40,7 @@ pub(super) fn read(
     };
     let view = format!("{schema}.pg_stat_statements");
     let has = format!(
-        "select attname from pg_catalog.pg_attribute where attrelid = '{}'::regclass",
+        "select attname from pg_catalog.pg_attribute where attrelid = '{}'::pg_catalog.regclass",
         view.replace('\'', "''")
     );
     let columns: Vec<String> = connection.query(&has)?.into_iter().flatten().flatten().collect();
@@ -43,8 +49,8 @@ pub(super) fn read(
     let time = if has("total_exec_time") { "total_exec_time" } else { "total_time" };
     let top = if has("toplevel") { " and toplevel" } else { "" };
     let statements = format!(
-        "select query, sum(calls), sum({time}), sum(rows) from {view} where dbid = (select oid \
-         from pg_catalog.pg_database where datname = current_database()){top} group by query"
+        "select query, pg_catalog.sum(calls), pg_catalog.sum({time}), pg_catalog.sum(rows) from {view} where dbid = (select oid \
+         from pg_catalog.pg_database where datname = pg_catalog.current_database()){top} group by query"
     );
     let mut found = StatementStatistics { source: "pg_stat_statements", ..Default::default() };
     let mut lost = 0;
@@ -87,7 +93,8 @@ pub(super) fn read(
 
 /// The statements of other users are hidden.
 fn denied(connection: &mut dyn Connection) -> Result<StatisticsError, StatisticsError> {
-    let user = scalar(connection, "select quote_ident(current_user)")?.unwrap_or_default();
+    let user =
+        scalar(connection, "select pg_catalog.quote_ident(current_user)")?.unwrap_or_default();
     Ok(StatisticsError::Missing(format!(
         "the server hides the statements of other users from {user}. Run there, as a superuser: \
          grant pg_read_all_stats to {user}"

@@ -1,6 +1,8 @@
 //! Which column a placeholder is compared with. It knows the usual forms; of others it says that
 //! it does not know.
 
+use std::collections::BTreeSet;
+
 use rqps_dbms::CatalogColumn;
 
 use super::items::SqlItem;
@@ -121,11 +123,35 @@ pub(super) struct Comparisons<'a> {
     tables: Vec<TableReference>,
     /// Empty where the source has none.
     catalog: &'a [CatalogColumn],
+    /// For each item, the item before the list of values that it is in: itself if it is none.
+    lists: Vec<usize>,
+    new_rows: Option<NewRows<'a>>,
 }
+
+/// The values of `insert into t (a, b) values ($1, $2)`.
+struct NewRows<'a> {
+    columns: Vec<&'a str>,
+    /// For each item, the number of its column if it begins a value.
+    numbers: Vec<Option<usize>>,
+}
+
+/// Tables and parts of a name at most: MySQL joins no more than 61.
+const MOST_TABLES: usize = 64;
+const MOST_PARTS: usize = 4;
 
 impl<'a> Comparisons<'a> {
     pub(super) fn new(items: &'a [SqlItem], catalog: &'a [CatalogColumn]) -> Comparisons<'a> {
-        Comparisons { items, tables: tables(items), catalog }
+        let tables = tables(items);
+        let new_rows = tables.first().and_then(|table| NewRows::new(items, table, catalog));
+        let mut lists: Vec<usize> = Vec::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            let is_in = matches!(item, SqlItem::Place(_) | SqlItem::Symbol(',') | SqlItem::Other);
+            lists.push(match lists.last() {
+                Some(before) if is_in => *before,
+                _ => place,
+            });
+        }
+        Comparisons { items, tables, catalog, lists, new_rows }
     }
 
     /// What the place at an item stands for.
@@ -198,13 +224,7 @@ impl<'a> Comparisons<'a> {
         }
         // `a in ($1, $2)`
         if matches!(last, SqlItem::Symbol('(' | ',')) {
-            let mut place = from - 1;
-            while matches!(
-                self.items.get(place),
-                Some(SqlItem::Place(_) | SqlItem::Symbol(',') | SqlItem::Other)
-            ) {
-                place = place.checked_sub(1)?;
-            }
+            let place = *self.lists.get(from - 1)?;
             let is_list = self.items.get(place) == Some(&SqlItem::Symbol('('));
             let is_in = is_list && self.before(place).is_some_and(|item| item.is_word("in"));
             return is_in.then(|| (self.without_not(place - 1), Side::Value));
@@ -255,6 +275,7 @@ impl<'a> Comparisons<'a> {
         let mut place = end.checked_sub(1)?;
         let mut parts = vec![self.column_name(place)?];
         while place >= 2
+            && parts.len() < MOST_PARTS
             && self.items[place - 1] == SqlItem::Symbol('.')
             && let Some(part) = self.column_name(place - 2)
         {
@@ -268,7 +289,8 @@ impl<'a> Comparisons<'a> {
     fn column_that_begins(&self, begin: usize) -> Option<Vec<&'a SqlItem>> {
         let mut place = begin;
         let mut parts = vec![self.column_name(place)?];
-        while self.items.get(place + 1) == Some(&SqlItem::Symbol('.'))
+        while parts.len() < MOST_PARTS
+            && self.items.get(place + 1) == Some(&SqlItem::Symbol('.'))
             && let Some(part) = self.column_name(place + 2)
         {
             parts.push(part);
@@ -289,6 +311,9 @@ impl<'a> Comparisons<'a> {
         let (Some(name), Some(written)) = (column.name(), column.written()) else {
             return PlaceRole::Unknown(NOWHERE);
         };
+        if self.tables.len() > MOST_TABLES {
+            return PlaceRole::Unknown("its statement names more than 64 tables");
+        }
         let has = |reference: &&TableReference| {
             let table = reference.names.first();
             self.catalog.is_empty()
@@ -320,13 +345,31 @@ impl<'a> Comparisons<'a> {
 
     /// The column of a value in `insert into t (a, b) values ($1, $2)`.
     fn of_new_row(&self, from: usize) -> Option<PlaceRole> {
+        // An expression of its own would not be a value of the column.
+        if !matches!(self.before(from), Some(SqlItem::Symbol('(' | ','))) {
+            return None;
+        }
+        let NewRows { columns, numbers } = self.new_rows.as_ref()?;
+        let column = columns.get((*numbers.get(from)?)?)?.to_string();
+        let table = self.tables.first()?.table.clone();
+        Some(PlaceRole::NewRow(TableColumn { table, column }))
+    }
+}
+
+impl<'a> NewRows<'a> {
+    fn new(
+        items: &'a [SqlItem],
+        table: &TableReference,
+        catalog: &'a [CatalogColumn],
+    ) -> Option<NewRows<'a>> {
         let insert = |item: &SqlItem| item.is_word("insert") || item.is_word("replace");
-        let start = self.items.iter().position(insert)?;
-        let values = start + self.items[start..].iter().position(|it| it.is_word("values"))?;
-        let table = self.tables.first()?;
+        let start = items.iter().position(insert)?;
+        let values = start + items[start..].iter().position(|it| it.is_word("values"))?;
+        let mut numbers = vec![None; items.len()];
         // In which tuple, and at which place of it.
         let (mut depth, mut column) = (0, 0);
-        for item in self.items.get(values + 1..from)? {
+        for (place, item) in items.iter().enumerate().skip(values + 1) {
+            numbers[place] = (depth == 1).then_some(column);
             match item {
                 SqlItem::Symbol('(') => {
                     depth += 1;
@@ -334,28 +377,21 @@ impl<'a> Comparisons<'a> {
                 }
                 SqlItem::Symbol(')') => depth -= 1,
                 SqlItem::Symbol(',') if depth == 1 => column += 1,
-                SqlItem::Word(_) if depth == 0 => return None,
+                SqlItem::Word(_) if depth == 0 => break,
                 _ => {}
             }
         }
-        // An expression of its own would not be a value of the column.
-        let is_alone = matches!(self.before(from), Some(SqlItem::Symbol('(' | ',')));
-        if depth != 1 || !is_alone {
-            return None;
-        }
-        let names = &self.items[start..values];
+        let names = &items[start..values];
         let open = names.iter().rposition(|item| item == &SqlItem::Symbol('('));
-        let names = open.map(|open| names[open..].iter().filter_map(SqlItem::written).collect());
-        let names: Vec<&str> = match names {
-            Some(names) => names,
+        let columns = match open {
+            Some(open) => names[open..].iter().filter_map(SqlItem::written).collect(),
             None => {
                 let name = table.names.first()?;
                 let is_of = |it: &&CatalogColumn| it.table.eq_ignore_ascii_case(name);
-                self.catalog.iter().filter(is_of).map(|it| it.name.as_str()).collect()
+                catalog.iter().filter(is_of).map(|it| it.name.as_str()).collect()
             }
         };
-        let column = names.get(column)?.to_string();
-        Some(PlaceRole::NewRow(TableColumn { table: table.table.clone(), column }))
+        Some(NewRows { columns, numbers })
     }
 }
 
@@ -402,9 +438,7 @@ fn tables(items: &[SqlItem]) -> Vec<TableReference> {
         }
     }
     let defined = defined(items);
-    found.retain(|it: &TableReference| {
-        !defined.iter().any(|name| it.table.eq_ignore_ascii_case(name))
-    });
+    found.retain(|it: &TableReference| !defined.contains(&it.table.to_ascii_lowercase()));
     found
 }
 
@@ -444,14 +478,14 @@ fn is_keyword(item: &SqlItem) -> bool {
 }
 
 /// The names of `with NAME as (…)`.
-fn defined(items: &[SqlItem]) -> Vec<String> {
+fn defined(items: &[SqlItem]) -> BTreeSet<String> {
     let is_with = items.iter().any(|item| item.is_word("with"));
     let windows = items.windows(3).filter(|window| {
         let opens = matches!(&window[2], SqlItem::Symbol('('))
             || is_one(&window[2], &["materialized", "not"]);
         is_with && window[1].is_word("as") && opens
     });
-    windows.filter_map(|window| window[0].name().map(str::to_string)).collect()
+    windows.filter_map(|window| window[0].name().map(str::to_ascii_lowercase)).collect()
 }
 
 #[cfg(test)]

@@ -5,14 +5,19 @@ use std::collections::BTreeMap;
 use rand::RngExt;
 use rqps_dbms::{Dialect, Lexis};
 
-use super::left_out::reason_to_leave_out;
-use super::shape::{StatementShape, shape};
+use super::left_out::{LeftOut, reason_to_leave_out};
+use super::shape::{StatementShape, ValuePlace, first_word, shape};
 use crate::random::{Random, stream};
 
 /// Sets of values that are kept of a statement, drawn at random from all that were seen.
 const MOST_SETS: usize = 1000;
 /// … and values in all of these: an INSERT may have thousands.
 const MOST_VALUES: usize = 100_000;
+/// Bytes of a statement that is read, and its places.
+pub(super) const MOST_TEXT: usize = 1 << 20;
+const MOST_PLACES: usize = 10_000;
+/// Bytes of the texts and values of all statements: a log may be larger than the memory.
+const MOST_KEPT: usize = 256 << 20;
 
 /// A value of an execution, as far as the source has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -79,7 +84,14 @@ impl CapturedStatement {
         (mean.round() as u64).max(1)
     }
 
-    fn add(&mut self, of: &CapturedExecutions, values: Vec<KnownValue>, random: &mut Random) {
+    /// `room` is what may still be kept, in bytes.
+    fn add(
+        &mut self,
+        of: &CapturedExecutions,
+        values: Vec<KnownValue>,
+        random: &mut Random,
+        room: &mut usize,
+    ) {
         self.calls += of.calls;
         self.seconds += of.seconds;
         self.rows = self.rows.into_iter().chain(of.rows).reduce(|one, other| one + other);
@@ -90,28 +102,88 @@ impl CapturedStatement {
         let most = (MOST_VALUES / values.len().max(1)).clamp(1, MOST_SETS);
         // Each of those seen is kept with the same probability (Vitter: Random Sampling with a
         // Reservoir, 1985, Algorithm R).
-        if self.sets.len() < most {
-            self.sets.push(values);
-        } else {
-            let place = random.random_range(0..self.seen) as usize;
-            if let Some(kept) = self.sets.get_mut(place) {
-                *kept = values;
+        let place = match self.sets.len() < most {
+            true => self.sets.len(),
+            false => random.random_range(0..self.seen) as usize,
+        };
+        let kept = self.sets.get(place).map_or(0, |kept| bytes(kept));
+        let new = bytes(&values);
+        if place >= most || *room + kept < new {
+            return;
+        }
+        *room = *room + kept - new;
+        match self.sets.get_mut(place) {
+            Some(kept) => *kept = values,
+            None => self.sets.push(values),
+        }
+    }
+}
+
+/// What a set takes in memory, about.
+fn bytes(values: &[KnownValue]) -> usize {
+    let of = |value: &KnownValue| match value {
+        KnownValue::Value(text) => text.len(),
+        KnownValue::Null | KnownValue::Unknown => 0,
+    };
+    values.iter().map(|value| size_of::<KnownValue>() + of(value)).sum()
+}
+
+/// What makes executions those of one statement.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct StatementKey {
+    database: Option<String>,
+    text: String,
+    reason: Option<String>,
+    /// Two texts may be shown alike.
+    places: Vec<ValuePlace>,
+    hints: String,
+}
+
+/// A statement that was read.
+struct ReadStatement {
+    shape: StatementShape,
+    values: Vec<KnownValue>,
+    text: String,
+    reason: Option<String>,
+}
+
+impl ReadStatement {
+    fn read(text: &str, lexis: Lexis) -> ReadStatement {
+        if text.len() > MOST_TEXT {
+            return ReadStatement::hidden(text, "it is longer than 1 MiB".to_string());
+        }
+        let (shape, values) = shape(text, lexis);
+        if shape.places.len() > MOST_PLACES {
+            return ReadStatement::hidden(text, format!("it has more than {MOST_PLACES} values"));
+        }
+        match reason_to_leave_out(&shape, lexis) {
+            Some(LeftOut { reason, is_hidden: true }) => ReadStatement::hidden(text, reason),
+            left => {
+                let (text, reason) = (shape.key(), left.map(|left| left.reason));
+                ReadStatement { shape, values, text, reason }
             }
         }
+    }
+
+    /// Nothing but its first word is kept.
+    fn hidden(text: &str, reason: String) -> ReadStatement {
+        let (shape, values) = Default::default();
+        ReadStatement { shape, values, text: first_word(text), reason: Some(reason) }
     }
 }
 
 /// Collects what a source tells.
 pub(super) struct Collector {
     pub(super) dialect: Dialect,
-    /// By database, shape and reason.
-    statements: BTreeMap<(Option<String>, String, Option<String>), CapturedStatement>,
+    statements: BTreeMap<StatementKey, CapturedStatement>,
     random: Random,
+    /// What may still be kept, in bytes.
+    room: usize,
 }
 
 impl Collector {
     pub(super) fn new(dialect: Dialect) -> Collector {
-        Collector { dialect, statements: BTreeMap::new(), random: stream(1, &[]) }
+        Collector { dialect, statements: BTreeMap::new(), random: stream(1, &[]), room: MOST_KEPT }
     }
 
     pub(super) fn lexis(&self) -> Lexis {
@@ -119,17 +191,44 @@ impl Collector {
     }
 
     pub(super) fn add(&mut self, executions: &CapturedExecutions) {
-        let (shape, mut values) = shape(&executions.text, self.lexis());
+        let read = ReadStatement::read(&executions.text, self.lexis());
+        let ReadStatement { mut shape, mut values, mut text, mut reason } = read;
         for (value, place) in values.iter_mut().zip(&shape.places) {
             if let Some(known) = place.parameter().and_then(|it| executions.parameters.get(it)) {
                 *value = known.clone();
             }
         }
-        let reason = executions.defect.clone();
-        let reason = reason.or_else(|| reason_to_leave_out(&shape, self.lexis()));
-        let key = (executions.database.clone(), shape.key(), reason);
-        let (database, text, reason) = key.clone();
-        let statement = self.statements.entry(key).or_insert_with(|| CapturedStatement {
+        reason = executions.defect.clone().or(reason);
+        // Of what is left out, the text that is shown is all.
+        if reason.is_some() {
+            shape = StatementShape::default();
+        }
+        let key = |text: String, reason: Option<String>, shape: &StatementShape| StatementKey {
+            database: executions.database.clone(),
+            text,
+            reason,
+            places: shape.places.clone(),
+            hints: shape.hints.clone(),
+        };
+        let mut known = key(text.clone(), reason.clone(), &shape);
+        if !self.statements.contains_key(&known) {
+            // Key and shape have the text several times.
+            let size = 4 * text.len() + executions.text.len() + 64 * shape.places.len() + 512;
+            match self.room.checked_sub(size) {
+                Some(room) => self.room = room,
+                None => {
+                    text = first_word(&executions.text);
+                    reason = Some(format!(
+                        "there are more statements and values than {} MiB hold",
+                        MOST_KEPT >> 20
+                    ));
+                    shape = StatementShape::default();
+                    known = key(text.clone(), reason.clone(), &shape);
+                }
+            }
+        }
+        let database = executions.database.clone();
+        let statement = self.statements.entry(known).or_insert_with(|| CapturedStatement {
             database,
             key: text,
             shape,
@@ -141,7 +240,7 @@ impl Collector {
             sets: Vec::new(),
             seen: 0,
         });
-        statement.add(executions, values, &mut self.random);
+        statement.add(executions, values, &mut self.random, &mut self.room);
     }
 
     pub(super) fn into_statements(self) -> Vec<CapturedStatement> {
@@ -152,6 +251,35 @@ impl Collector {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_kept_has_bounds() {
+        let mut collector = Collector::new(Dialect::POSTGRES);
+        let add = |collector: &mut Collector, text: String| {
+            collector.add(&CapturedExecutions::one(text));
+        };
+        add(&mut collector, format!("select '{}'", "a".repeat(MOST_TEXT)));
+        add(&mut collector, format!("select 1{}", ", 2".repeat(MOST_PLACES)));
+        add(&mut collector, "alter role app password 'secret'".to_string());
+        add(&mut collector, "select a from t where b = 'c'".to_string());
+        collector.room = 2;
+        // Neither a statement nor a set of values has room.
+        add(&mut collector, "select other from t".to_string());
+        add(&mut collector, "select a from t where b = 'd'".to_string());
+        let found = collector.into_statements();
+        let found: Vec<_> =
+            found.iter().map(|it| (it.key.as_str(), it.reason.as_deref(), it.calls)).collect();
+        assert_eq!(
+            found,
+            [
+                ("alter", Some("it changes the schema"), 1),
+                ("select", Some("it has more than 10000 values"), 1),
+                ("select", Some("it is longer than 1 MiB"), 1),
+                ("select", Some("there are more statements and values than 256 MiB hold"), 1),
+                ("select a from t where b = '…'", None, 2),
+            ]
+        );
+    }
 
     #[test]
     fn executions_of_one_statement_are_put_together_with_their_values() {

@@ -1,7 +1,7 @@
 //! Values for the places of a statement: those that the source has, or else rows of the loaded
 //! data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_dbms::{Backslash, CatalogColumn, Lexis};
 
@@ -68,8 +68,10 @@ impl ValueFilling<'_> {
         if sets.is_empty() {
             sets = statement.sets.iter().collect();
         }
-        let mut plan =
-            RowPlan { statement, filling: self, queries: Vec::new(), fresh: BTreeMap::new() };
+        let mut plan = RowPlan::new(statement, self);
+        let places = items.iter().enumerate().filter(|(_, it)| matches!(it, SqlItem::Place(_)));
+        let at: Vec<usize> = places.map(|(at, _)| at).collect();
+        let mut declared = BTreeSet::new();
         let mut parameters: Vec<(DeclaredParameter, Option<DrawnSource>)> = Vec::new();
         let (mut names, mut columns): (Vec<String>, Vec<usize>) = Default::default();
         let (mut texts, mut said): (Vec<String>, Vec<String>) = Default::default();
@@ -79,12 +81,12 @@ impl ValueFilling<'_> {
                 ValuePlace::Parameter(parameter) => format!("p{}", parameter + 1),
             };
             texts.push(format!(":{name}"));
-            if parameters.iter().any(|(known, _)| known.name == name) {
+            if !declared.insert(name.clone()) {
                 continue;
             }
             let is_known = sets.iter().all(|set| set[number] != KnownValue::Unknown);
-            let at = items.iter().position(|item| item == &SqlItem::Place(number));
-            let PlaceUse { role, is_typed } = comparisons.place_use(at.unwrap_or_default());
+            let at = at.get(number).copied().unwrap_or_default();
+            let PlaceUse { role, is_typed } = comparisons.place_use(at);
             let is_constant = matches!(place, ValuePlace::Constant { .. });
             let is_literal = is_typed || is_constant && !statement.is_bound;
             let (kind, source) = match is_known && !sets.is_empty() {
@@ -180,6 +182,13 @@ impl ValueFilling<'_> {
     }
 }
 
+/// How often a column was counted before.
+fn next(counts: &mut BTreeMap<TableColumn, usize>, column: &TableColumn) -> usize {
+    let count = counts.entry(column.clone()).or_default();
+    *count += 1;
+    *count - 1
+}
+
 fn shown(place: &ValuePlace, number: usize) -> String {
     match place {
         ValuePlace::Constant { .. } => format!("constant {}", number + 1),
@@ -206,12 +215,18 @@ struct RowPlan<'a> {
     filling: &'a ValueFilling<'a>,
     /// For each query its table and its columns in the order of their parameters.
     queries: Vec<(RowsOf, Vec<TableColumn>)>,
-    /// How many new keys of a column there are.
+    /// The places of these queries.
+    known: BTreeMap<RowsOf, usize>,
+    /// How often a column has been drawn, is in a new row, or is a new key.
+    drawn: BTreeMap<TableColumn, usize>,
+    in_new_rows: BTreeMap<TableColumn, usize>,
     fresh: BTreeMap<TableColumn, u32>,
+    /// How many ranges of a column have begun, and how many of these have ended.
+    ranges: BTreeMap<TableColumn, (usize, usize)>,
 }
 
 /// What the rows of a query are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum RowsOf {
     /// Rows of a table, drawn for the `n`th time.
     Table(String, usize),
@@ -220,8 +235,27 @@ enum RowsOf {
     NewRow(String, usize),
 }
 
-impl RowPlan<'_> {
+impl<'a> RowPlan<'a> {
+    fn new(statement: &'a CapturedStatement, filling: &'a ValueFilling<'a>) -> RowPlan<'a> {
+        RowPlan {
+            statement,
+            filling,
+            queries: Vec::new(),
+            known: BTreeMap::new(),
+            drawn: BTreeMap::new(),
+            in_new_rows: BTreeMap::new(),
+            fresh: BTreeMap::new(),
+            ranges: BTreeMap::new(),
+        }
+    }
+
     fn source(&mut self, role: &PlaceRole) -> Result<ValuesElsewhere, &'static str> {
+        if let PlaceRole::Column(named, _) | PlaceRole::NewRow(named) = role {
+            // The query for its values is a line of a comment, which such a name would end.
+            if [&named.table, &named.column].into_iter().any(|it| it.contains(char::is_control)) {
+                return Err("the name of its table or column has a control character");
+            }
+        }
         let mean = self.statement.mean_rows();
         let constant = |value: u64, said: &str| ValuesElsewhere {
             kind: "bigint",
@@ -240,27 +274,22 @@ impl RowPlan<'_> {
 
     /// Values of one table are those of one row, but for columns that are there already.
     fn drawn(&mut self, column: &TableColumn) -> ValuesElsewhere {
-        let table = &column.table;
-        let mut nth = 0;
-        while self.columns(&RowsOf::Table(table.clone(), nth)).contains(column) {
-            nth += 1;
-        }
-        self.taken(RowsOf::Table(table.clone(), nth), column)
+        let nth = next(&mut self.drawn, column);
+        self.taken(RowsOf::Table(column.table.clone(), nth), column)
     }
 
     /// Both ends of a range are values of two rows that lie as far apart as there are rows on
     /// average.
     fn range(&mut self, column: &TableColumn, side: Side) -> ValuesElsewhere {
-        let mut nth = 0;
-        loop {
-            let rows = RowsOf::Range(column.clone(), nth);
-            let taken = self.columns(&rows).len();
-            match (taken, side) {
-                (0, Side::High) => return self.drawn(column),
-                (0, _) | (1, Side::High) => return self.taken(rows, column),
-                _ => nth += 1,
-            }
-        }
+        let (begun, ended) = self.ranges.entry(column.clone()).or_default();
+        let of = match side {
+            Side::High if ended == begun => return self.drawn(column),
+            Side::High => &mut *ended,
+            Side::Low | Side::Value => &mut *begun,
+        };
+        let nth = *of;
+        *of += 1;
+        self.taken(RowsOf::Range(column.clone(), nth), column)
     }
 
     fn new_value(&mut self, column: &TableColumn) -> Result<ValuesElsewhere, &'static str> {
@@ -269,10 +298,7 @@ impl RowPlan<'_> {
         };
         let kind = self.filling.kind(column);
         if !known.is_unique {
-            let mut nth = 0;
-            while self.columns(&RowsOf::NewRow(column.table.clone(), nth)).contains(column) {
-                nth += 1;
-            }
+            let nth = next(&mut self.in_new_rows, column);
             return Ok(self.taken(RowsOf::NewRow(column.table.clone(), nth), column));
         }
         if !WHOLE.contains(&kind) {
@@ -286,18 +312,12 @@ impl RowPlan<'_> {
         Ok(ValuesElsewhere { kind, source, said: format!("data: a new key of {table}") })
     }
 
-    fn columns(&self, rows: &RowsOf) -> &[TableColumn] {
-        self.queries
-            .iter()
-            .find(|(it, _)| it == rows)
-            .map_or(&[], |(_, columns)| columns.as_slice())
-    }
-
     /// Adds a column to a query. The text of the query is known when all columns are.
     fn taken(&mut self, rows: RowsOf, column: &TableColumn) -> ValuesElsewhere {
-        let place = self.queries.iter().position(|(it, _)| it == &rows).unwrap_or_else(|| {
-            self.queries.push((rows, Vec::new()));
-            self.queries.len() - 1
+        let RowPlan { queries, known, .. } = self;
+        let place = *known.entry(rows.clone()).or_insert_with(|| {
+            queries.push((rows, Vec::new()));
+            queries.len() - 1
         });
         self.queries[place].1.push(column.clone());
         let quotes: &[char] =

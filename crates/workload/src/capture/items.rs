@@ -1,9 +1,9 @@
 //! A statement as names, symbols and places for values: as much of its grammar as it takes to see
 //! which column a value is compared with.
 
-use rqps_dbms::{Backslash, Lexis};
+use rqps_dbms::Lexis;
 
-use super::shape::StatementShape;
+use super::shape::{StatementShape, is_name};
 use crate::sql::{Part, Tokens};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,11 +51,7 @@ pub(super) fn items(shape: &StatementShape, lexis: Lexis) -> Vec<SqlItem> {
             items.push(match token.part {
                 Part::Word => SqlItem::Word(text),
                 Part::Name => SqlItem::Quoted(text),
-                Part::Literal
-                    if text.starts_with('"') && lexis.backslash != Backslash::InLiterals =>
-                {
-                    SqlItem::Quoted(text)
-                }
+                Part::Literal if is_name(&text, lexis) => SqlItem::Quoted(text),
                 Part::Symbol(symbol) => SqlItem::Symbol(symbol),
                 Part::Delimiter => SqlItem::Symbol(';'),
                 Part::Literal | Part::Number | Part::Placeholder(_) | Part::Mark => SqlItem::Other,

@@ -3,7 +3,7 @@
 use rqps_dbms::Lexis;
 
 use super::items::{SqlItem, items};
-use super::shape::StatementShape;
+use super::shape::{StatementShape, first_word};
 use crate::sql::{refusal, split};
 
 /// First words of what can be measured.
@@ -46,36 +46,88 @@ const SESSION: [&str; 13] = [
     "last_insert_id",
 ];
 
+/// Functions that reach files of the server, other servers or other sessions, or execute a text.
+/// Those that begin with one of the second list, too.
+const BEYOND: [&str; 11] = [
+    "load_file",
+    "lo_import",
+    "lo_export",
+    "database_to_xml",
+    "query_to_xml",
+    "query_to_xmlschema",
+    "query_to_xml_and_xmlschema",
+    "cursor_to_xml",
+    "sys_exec",
+    "sys_eval",
+    "xpath_table",
+];
+const BEYOND_BEGINS: [&str; 12] = [
+    "dblink",
+    "pg_read_",
+    "pg_ls_",
+    "pg_file_",
+    "pg_logdir_",
+    "pg_current_logfile",
+    "pg_cancel_",
+    "pg_terminate_",
+    "pg_reload_",
+    "pg_rotate_",
+    "pg_promote",
+    "pg_switch_",
+];
+
+/// Why a statement is left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct LeftOut {
+    pub(super) reason: String,
+    /// No more than its first word is shown: what its words are is not known, so that one may be a
+    /// password.
+    pub(super) is_hidden: bool,
+}
+
 /// Why a statement is left out, if it is.
-pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Option<String> {
+pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Option<LeftOut> {
     let text = shape.filled(|_, _| "0".to_string());
+    let left = |reason: String, is_hidden: bool| Some(LeftOut { reason, is_hidden });
     // What is no query anyway is told by its first word.
     let unreadable = |why: &str| {
-        let first = text.trim_start_matches(|c: char| !c.is_alphanumeric());
-        let first = first.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-        other(first).unwrap_or_else(|| format!("its text cannot be read: {why}"))
+        let reason = other(&first_word(&text));
+        left(reason.unwrap_or_else(|| format!("its text cannot be read: {why}")), true)
     };
-    if let Some(why) = &shape.unreadable {
-        return Some(unreadable(why));
+    if let Some(why) = shape.unreadable {
+        return unreadable(why);
     }
-    let statements = match split(&text, lexis) {
-        Ok(statements) => statements,
-        Err(error) => return Some(unreadable(&error.what)),
+    let Ok(statements) = split(&text, lexis) else {
+        return unreadable("it may have been cut");
     };
     for statement in &statements {
         let first = statement.words.first().copied().unwrap_or_default();
-        if let Some(reason) = other(first).or_else(|| refusal(statement)) {
-            return Some(reason);
+        if let Some(reason) = other(first) {
+            return left(reason, true);
         }
     }
+    if let Some(reason) = statements.iter().find_map(refusal) {
+        return left(reason, false);
+    }
     if statements.is_empty() {
-        return Some("it has no statement".to_string());
+        return left("it has no statement".to_string(), true);
     }
     let items = items(shape, lexis);
-    if reads_catalogs(&items, lexis) {
-        return Some("it reads catalogs".to_string());
-    }
-    asks_for_session(&items).then(|| "it asks for the state of its session".to_string())
+    let reasons: [(bool, &str); 3] = [
+        (reads_catalogs(&items, lexis), "it reads catalogs"),
+        (reaches_beyond(&items), "it reaches beyond its database"),
+        (asks_for_session(&items), "it asks for the state of its session"),
+    ];
+    let (_, reason) = reasons.into_iter().find(|(is_so, _)| *is_so)?;
+    left(reason.to_string(), false)
+}
+
+/// Whether it calls a function that reaches beyond its database.
+fn reaches_beyond(items: &[SqlItem]) -> bool {
+    items.windows(2).filter(|pair| pair[1] == SqlItem::Symbol('(')).any(|pair| {
+        let name = pair[0].name().unwrap_or_default().to_ascii_lowercase();
+        BEYOND.contains(&name.as_str()) || BEYOND_BEGINS.iter().any(|it| name.starts_with(it))
+    })
 }
 
 fn other(first: &str) -> Option<String> {
@@ -132,7 +184,8 @@ mod tests {
             (
                 "select 'a",
                 Some(
-                    "its text cannot be read: the literal that begins here does not end: ' is missing",
+                    "its text cannot be read: a part of it does not end or is not known. It may \
+                     have been cut",
                 ),
             ),
             ("select pg_stat_statements_reset()", Some("it reads catalogs")),
@@ -140,11 +193,15 @@ mod tests {
             ("select version()", Some("it asks for the state of its session")),
             ("select version from releases", None),
             ("-- nothing", Some("it has no statement")),
+            ("select lo_export(7, 'a')", Some("it reaches beyond its database")),
+            ("select \"pg_read_file\"('a')", Some("it reaches beyond its database")),
+            ("select * from dblink_exec('a', 'b')", Some("it reaches beyond its database")),
+            ("select load_file from t", None),
         ];
         for (text, expected) in cases {
             let lexis = Dialect::POSTGRES.lexis;
-            let reason = reason_to_leave_out(&shape(text, lexis).0, lexis);
-            assert_eq!(reason.as_deref(), expected, "{text}");
+            let left = reason_to_leave_out(&shape(text, lexis).0, lexis);
+            assert_eq!(left.as_ref().map(|it| it.reason.as_str()), expected, "{text}");
         }
     }
 }

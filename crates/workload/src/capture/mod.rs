@@ -171,7 +171,11 @@ pub fn capture_file(path: &Path, options: CaptureOptions<'_>) -> Result<Capture,
     let format = format.map_err(CaptureError::Refused)?;
     let mut collector = Collector::new(format.dialect);
     let mut from = log_lines::open(path)?;
-    let remarks = (format.read)(&mut LogLines::new(&mut *from), &mut collector)?;
+    let mut lines = LogLines::new(&mut *from);
+    let mut remarks = (format.read)(&mut lines, &mut collector)?;
+    if lines.too_long > 0 {
+        remarks.push(format!("{} records of more than 4 MiB were not read", lines.too_long));
+    }
     let source = CaptureSource {
         kind: format.name.to_string(),
         since: None,
@@ -225,7 +229,9 @@ impl CaptureSource {
                 None if count == MOST_STATEMENTS => {
                     Err(format!("it is beyond the {MOST_STATEMENTS} largest"))
                 }
-                None => filling.fill(&captured),
+                None => filling.fill(&captured).and_then(|filled| {
+                    written::check(&captured, &filled, dialect.lexis).map(|()| filled)
+                }),
             };
             count += usize::from(outcome.is_ok());
             SharedStatement { captured, share, outcome }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::CaptureError;
-use super::executions::{CapturedExecutions, Collector};
+use super::executions::{CapturedExecutions, Collector, MOST_TEXT};
 use super::formats::{Told, shortest};
 use super::log_lines::LogLines;
 
@@ -85,7 +85,8 @@ pub(super) fn read_slow(
                     continue;
                 }
             }
-            if !is_banner(&next) {
+            // One that is longer is left out.
+            if !is_banner(&next) && text.len() <= MOST_TEXT {
                 text += &next;
             }
         }
@@ -216,8 +217,10 @@ pub(super) fn read_general(
                 lines.put_back(next);
                 break;
             }
-            text += "\n";
-            text += next.trim_end_matches(['\n', '\r']);
+            if text.len() <= MOST_TEXT {
+                text += "\n";
+                text += next.trim_end_matches(['\n', '\r']);
+            }
         }
         match command {
             "Init DB" => drop(databases.insert(connection.to_string(), text)),

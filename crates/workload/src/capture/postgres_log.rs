@@ -68,8 +68,12 @@ pub(super) fn read(
             continue;
         }
         let database = record.get(DATABASE).cloned().flatten();
-        let session = sessions.entry(field(SESSION).to_string()).or_default();
+        let mut session = sessions.remove(field(SESSION)).unwrap_or_default();
         session.note(entry, database.as_ref(), collector, &mut not_read);
+        // Of sessions that say no more, nothing is kept.
+        if session.begun.is_some() || session.planned.is_some() {
+            sessions.insert(field(SESSION).to_string(), session);
+        }
     }
     for session in sessions.into_values() {
         session.begun.iter().chain(&session.planned).for_each(|it| collector.add(it));

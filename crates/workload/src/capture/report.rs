@@ -21,9 +21,9 @@ pub(super) fn report(capture: &Capture, ids: &[String], from: &str) -> String {
         all().filter_map(|(it, _)| it.outcome.as_ref().err().map(|why| (it, why))).collect();
     let sum = |shares: &mut dyn Iterator<Item = u32>| percent(shares.sum());
     let share = sum(&mut kept.iter().map(|(it, ..)| it.share));
-    let mut page = format!("# Captured statements\n\nFrom {}: {}", printable(from), capture.kind);
+    let mut page = format!("# Captured statements\n\nFrom {}: {}", plain(from), capture.kind);
     if let Some(since) = &capture.since {
-        page += &format!(", counted since {}", printable(since));
+        page += &format!(", counted since {}", plain(since));
     }
     page += &format!(
         ".\n\nMeasured: {share} of the captured {of}, {} statements. Left out: {}, {} statements.\n",
@@ -32,7 +32,7 @@ pub(super) fn report(capture: &Capture, ids: &[String], from: &str) -> String {
         left.len()
     );
     for remark in &capture.remarks {
-        page += &format!("\n- {}", printable(remark));
+        page += &format!("\n- {}", plain(remark));
     }
     if !capture.remarks.is_empty() {
         page.push('\n');
@@ -42,7 +42,7 @@ pub(super) fn report(capture: &Capture, ids: &[String], from: &str) -> String {
     );
     for (it, id, filled) in &kept {
         let (share, mean, values) =
-            (percent(it.share), mean(it, capture.is_by_calls), cell(&filled.told));
+            (percent(it.share), mean(it, capture.is_by_calls), plain(&filled.told));
         page += &format!(
             "| {id} | {share} | {} | {mean} | {values} | {} |\n",
             it.captured.calls,
@@ -57,7 +57,7 @@ pub(super) fn report(capture: &Capture, ids: &[String], from: &str) -> String {
     let (named, others) = left.split_at(left.len().min(NAMED));
     for (it, why) in named {
         let share = percent(it.share);
-        page += &format!("| {share} | {} | {} | {} |\n", it.captured.calls, cell(why), text(it));
+        page += &format!("| {share} | {} | {} | {} |\n", it.captured.calls, plain(why), text(it));
     }
     if !others.is_empty() {
         let share = sum(&mut others.iter().map(|(it, _)| it.share));
@@ -91,7 +91,7 @@ fn mean(it: &SharedStatement, is_by_calls: bool) -> String {
     }
 }
 
-/// The statement without values, as code: in quotes that it does not have.
+/// The statement without values, as code: in more quotes than follow each other in it.
 fn text(it: &SharedStatement) -> String {
     let key = &it.captured.key;
     let mut shown: String = key.chars().take(SHOWN).collect();
@@ -100,10 +100,26 @@ fn text(it: &SharedStatement) -> String {
     }
     match shown.is_empty() {
         true => "–".to_string(),
-        false => format!("`` {} ``", cell(&shown)),
+        false => {
+            let runs = shown.split(|c| c != '`').map(str::len);
+            let fence = "`".repeat(1 + runs.max().unwrap_or_default());
+            format!("{fence} {} {fence}", one_line(&shown).replace('|', "\\|"))
+        }
     }
 }
 
-fn cell(text: &str) -> String {
-    printable(text).replace('|', "\\|").replace('\n', " ")
+/// Foreign text outside of code: none of it is markup.
+fn plain(text: &str) -> String {
+    let mut shown = String::new();
+    for c in one_line(text).chars() {
+        if "\\`*<>[]|&".contains(c) {
+            shown.push('\\');
+        }
+        shown.push(c);
+    }
+    shown
+}
+
+fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
 }

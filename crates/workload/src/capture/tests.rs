@@ -325,6 +325,72 @@ fn a_share_leaves_out_the_smallest_statements() {
 }
 
 #[test]
+fn a_page_shows_no_secrets_and_foreign_text_is_no_markup() {
+    let secrets = [
+        "alter role app password 'hunter1'",
+        "alter role app password hunter2",
+        "select a from t where b = E'hunter3' and c = $$hunter4$$ and d = 4111111111111111e0",
+        "select /*+ hunter5 */ a from t where b like'hunter6' and c = x'4111'",
+        "select a from t where b = 'hunter7",
+        "hunter8 hunter8",
+        "select `a```, \"b|c\" || $1 from t where d = '<img>'",
+    ];
+    let lines =
+        secrets.map(|text| line("a.1", &format!("duration: 1.000 ms  statement: {text}"), "", ""));
+    let folder = captured("<b>|.csv", &lines.concat(), ALL).unwrap();
+    let page = page(&folder);
+    for secret in ["hunter", "4111"] {
+        assert!(!page.contains(secret), "{secret}: {page}");
+    }
+    assert!(page.contains("From \\<b\\>\\|.csv"), "{page}");
+    assert!(page.contains("```` select `a```, \"b\\|c\" \\|\\| $1 from"), "{page}");
+    assert_eq!(sum_of_shares(&page), 10_000);
+}
+
+#[test]
+fn a_name_with_a_new_line_does_not_leave_its_comment() {
+    let name = "\"a\ndrop table orders; --\"";
+    let file = format!(
+        "queryid,query,calls,total_exec_time,rows\n\
+         1,\"select * from orders where {0} = $1\",10,90,50\n\
+         2,\"select * from {0} where id = $1\",10,5,50\n\
+         3,\"select id from orders where {0} is null\",5,4,5\n\
+         4,\"select \"\"\n-- rqps: transaction = none\n\"\" from orders\",5,1,5\n",
+        name.replace('"', "\"\"")
+    );
+    let folder = captured("x.csv", &file, ALL).unwrap();
+    let page = page(&folder);
+    let why = "the name of its table or column has a control character";
+    assert_eq!(page.matches(why).count(), 2, "{page}");
+    assert!(page.contains("a file would not be read as its statement"), "{page}");
+    let queries = files(folder.path(), "queries");
+    assert_eq!(queries.len(), 1, "a name within the statement is no harm: {queries:?}");
+    let statements = crate::sql::split(&queries[0].1, Dialect::POSTGRES.lexis).unwrap();
+    assert_eq!(statements.len(), 1, "{queries:?}");
+    check_files(&folder.path().join("shop"), dbms("postgres"), Dialect::POSTGRES).unwrap();
+}
+
+#[test]
+fn a_statement_with_many_values_is_filled_in_the_order_of_its_columns() {
+    let list = (1..=4000).map(|n| format!("${n}")).collect::<Vec<_>>().join(", ");
+    let file = format!(
+        "queryid,query,calls,total_exec_time,rows\n\
+         1,\"select * from orders where day between $4001 and $4002 and id in ({list}) \
+         and day between $4003 and $4004\",10,90,50\n"
+    );
+    let folder = captured("x.csv", &file, ALL).unwrap();
+    let query = &files(folder.path(), "queries")[0].1;
+    for said in [
+        "param p1 text from \"select id from orders as r0 where",
+        "param p4000 text from \"select id from orders as r3999 where",
+        "param p4004 text from \"select low, high from (select day as low, lead(day, 5) over \
+         (order by day) as high from orders) as r1 where",
+    ] {
+        assert!(query.contains(said), "{said}");
+    }
+}
+
+#[test]
 fn shares_add_up() {
     assert_eq!(shares(&[1.0, 1.0, 1.0]), [3334, 3333, 3333]);
     let many: Vec<f64> = (1..400).map(|n| 1.0 / f64::from(n)).collect();

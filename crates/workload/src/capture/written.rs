@@ -13,7 +13,7 @@ use super::fill::FilledStatement;
 use super::items::{SqlItem, items};
 use super::report::report;
 use super::{Capture, CaptureError, CapturedStatement};
-use crate::sql::{Record, only_reads, split};
+use crate::sql::{Record, header, only_reads, split};
 
 /// What was written.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,7 @@ pub struct CaptureSummary {
     pub remarks: Vec<String>,
 }
 
-/// Letters of a hash at the end of an id.
+/// Letters of a hash in an id; a number follows where several are alike.
 const LETTERS: usize = 4;
 /// Letters of the words before it.
 const MOST_LETTERS: usize = 48;
@@ -55,6 +55,10 @@ impl Capture {
         for (statement, id) in self.statements.iter().zip(&ids) {
             let Ok(filled) = &statement.outcome else { continue };
             let text = query(id, &statement.captured, filled, self.dialect.lexis);
+            let text = text.map_err(|what| CaptureError::Written {
+                path: id.clone(),
+                source: io::Error::new(io::ErrorKind::InvalidData, what),
+            })?;
             file(&format!("queries/{id}.sql"), &text)?;
             if !filled.names.is_empty() {
                 file(&format!("params/{id}.csv"), &csv(&filled.names, &filled.rows))?;
@@ -76,14 +80,17 @@ impl Capture {
         let mut taken = BTreeSet::new();
         let ids = self.statements.iter().map(|statement| {
             let captured = &statement.captured;
+            if statement.outcome.is_err() {
+                return String::new();
+            }
             let digest = Sha256::digest(captured.key.as_bytes());
             let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
             let words = words(captured, self.dialect.lexis);
-            let id = |letters: usize| format!("{words}_{}", &digest[..letters]);
-            let free = (LETTERS..digest.len()).map(id).find(|id| !taken.contains(id));
-            let id = free.unwrap_or(digest.clone());
-            taken.insert(id.clone());
-            id
+            let first = format!("{words}_{}", &digest[..LETTERS]);
+            let others = (2..).map(|nth| format!("{first}_{nth}"));
+            let mut free = [first.clone()].into_iter().chain(others);
+            // `insert` says whether it is free.
+            free.find(|id| taken.insert(id.clone())).unwrap_or(first)
         });
         ids.collect()
     }
@@ -106,14 +113,48 @@ fn words(captured: &CapturedStatement, lexis: Lexis) -> String {
     words.trim_matches('_').chars().take(MOST_LETTERS).collect()
 }
 
-/// The text of a query's file.
-fn query(id: &str, captured: &CapturedStatement, filled: &FilledStatement, lexis: Lexis) -> String {
+/// An error if the file of a query would not be read as it is meant.
+pub(super) fn check(
+    captured: &CapturedStatement,
+    filled: &FilledStatement,
+    lexis: Lexis,
+) -> Result<(), String> {
+    query("id", captured, filled, lexis).map(drop)
+}
+
+/// The text of a query's file. It is read again: names in it, which are somebody else's, must not
+/// become statements or lines of its header.
+fn query(
+    id: &str,
+    captured: &CapturedStatement,
+    filled: &FilledStatement,
+    lexis: Lexis,
+) -> Result<String, String> {
+    const WRONG: &str = "a file would not be read as its statement";
+    let wrong = |_| WRONG.to_string();
+    let statement = captured.shape.filled(|_, _| "0".to_string());
+    let expected = split(&statement, lexis).map_err(wrong)?.len();
+    let text = with_header(id, captured, filled, false);
+    let written = split(&text, lexis).map_err(wrong)?;
+    let reads = matches!(&written[..], [one] if only_reads(one));
+    let text = if reads { text.clone() } else { with_header(id, captured, filled, true) };
+    let written = split(&text, lexis).map_err(wrong)?.len();
+    let entries = header(&text).map_err(wrong)?.len();
+    let meant = 1 + usize::from(!reads) + filled.parameters.len();
+    match written == expected && entries == meant {
+        true => Ok(text),
+        false => Err(WRONG.to_string()),
+    }
+}
+
+fn with_header(
+    id: &str,
+    captured: &CapturedStatement,
+    filled: &FilledStatement,
+    is_undone: bool,
+) -> String {
     let mut text = format!("-- rqps: weight = {}\n", captured.calls);
-    let reads = split(&filled.text, lexis).is_ok_and(|all| match &all[..] {
-        [one] => only_reads(one),
-        _ => false,
-    });
-    if !reads {
+    if is_undone {
         text += "-- rqps: transaction = rollback\n";
     }
     for parameter in &filled.parameters {

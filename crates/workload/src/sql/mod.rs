@@ -36,7 +36,7 @@ pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub(crate) use limited::within;
 pub use load::RefusedStatement;
-pub(crate) use query::checked_id;
+pub(crate) use query::{checked_id, header};
 pub(crate) use refused::{only_reads, refusal};
 pub(crate) use statements::{Begun, split};
 pub(crate) use tokens::{Part, Placeholder, SqlTextError, SqlToken, Tokens};
