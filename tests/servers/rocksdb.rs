@@ -63,12 +63,11 @@ fn two_versions_side_by_side_get_a_verdict_on_each_read() {
     // A batch of ten keys counts ten operations.
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     let counted = "select min(reads / operations), max(reads / operations), sum(rows) > 0 from slice \
-                   join round using (round, part, place) where test = 'multireadrandom'";
-    let counted =
-        results.query_row(counted, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    if let Ok(counted) = counted {
-        assert_eq!(counted, (10, 10));
-    }
+                   join round on round.id = slice.round where test = 'multireadrandom'";
+    let numbers = results.query_row(counted, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
+    });
+    assert_eq!(numbers.unwrap(), (10, 10, true));
     rqps.assert_nothing_is_left();
 }
 
@@ -153,6 +152,21 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         2,
         &["cache = fifo: write lru or hyper"],
     );
+    // Nothing leaves the directory of a database, and a value brings no option with it.
+    let elsewhere = rqps.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let folder = elsewhere.display();
+    refused(
+        &format!("{NEW} other={NEW}?write_buffer_size=1M;db_log_dir={folder} {reads}"),
+        2,
+        &["write_buffer_size = 1M;db_log_dir", "write ; only within braces"],
+    );
+    refused(
+        &format!("{NEW} other={NEW}?db_log_dir={folder} {reads}"),
+        2,
+        &["cannot set 'db_log_dir'", "in the directory that rqps makes for it"],
+    );
+    assert_eq!(entries(&elsewhere), Vec::<String>::new());
     refused(
         &format!("{NEW} again={NEW} --workload micro:scan"),
         2,
