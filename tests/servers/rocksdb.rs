@@ -164,7 +164,7 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         &["write_buffer_size = 1M;db_log_dir", "write ; only within braces"],
     );
     refused(
-        &format!("{NEW} other={NEW}?db_log_dir={folder} {reads}"),
+        &format!("{NEW} other={NEW}?compaction_options_universal={{db_log_dir={folder}}} {reads}"),
         2,
         &["cannot set 'db_log_dir'", "in the directory that rqps makes for it"],
     );
