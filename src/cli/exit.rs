@@ -117,6 +117,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         DbmsError::Config { .. }
         | DbmsError::ConfigFile { .. }
         | DbmsError::Setting { .. }
+        | DbmsError::Settings { .. }
         | DbmsError::NoMyRocks { .. }
         | DbmsError::Reserved(_)
         | DbmsError::Ignored { .. }

@@ -2,6 +2,7 @@
 //! them, by slices, by whole runs and once.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -52,7 +53,7 @@ fn two_versions_side_by_side_get_a_verdict_on_each_read() {
     }
     let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
     for version in ["9.7.3", "10.4.2"] {
-        assert!(text.contains(&format!("\"version\": \"{version}\"")), "{version}");
+        assert!(text.contains(&format!("\"version\":\"{version}\"")), "{version}");
     }
     // Of the artifact for all systems, too, only one library is kept.
     for build in ["rocksdb-9.7.3-maven", "rocksdb-10.4.2-maven"] {
@@ -63,12 +64,11 @@ fn two_versions_side_by_side_get_a_verdict_on_each_read() {
     // A batch of ten keys counts ten operations.
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
     let counted = "select min(reads / operations), max(reads / operations), sum(rows) > 0 from slice \
-                   join round using (round, part, place) where test = 'multireadrandom'";
-    let counted =
-        results.query_row(counted, [], |row| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?)));
-    if let Ok(counted) = counted {
-        assert_eq!(counted, (10, 10));
-    }
+                   join round on round.id = slice.round where test = 'multireadrandom'";
+    let numbers = results.query_row(counted, [], |row| {
+        Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
+    });
+    assert_eq!(numbers.unwrap(), (10, 10, true));
     rqps.assert_nothing_is_left();
 }
 
@@ -127,7 +127,7 @@ fn a_library_by_its_path_is_known_by_what_it_says() {
     let arguments = format!("rocksdb@{} --rows 1K --secs 0.1 --tests readrandom", own.display());
     rqps.start("dbbench", &arguments).finish().ok();
     let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
-    assert!(text.contains("\"version\": \"10.4.2\""), "{text}");
+    assert!(text.contains("\"version\":\"10.4.2\""), "{text}");
 }
 
 #[test]
@@ -153,6 +153,22 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         2,
         &["cache = fifo: write lru or hyper"],
     );
+    // Nothing leaves the directory of a database, and a value brings no option with it.
+    let elsewhere = rqps.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    fs::set_permissions(&elsewhere, fs::Permissions::from_mode(0o777)).unwrap();
+    let folder = elsewhere.display();
+    refused(
+        &format!("{NEW} other={NEW}?write_buffer_size=1M;db_log_dir={folder} {reads}"),
+        2,
+        &["write_buffer_size = 1M;db_log_dir", "write ; only within braces"],
+    );
+    refused(
+        &format!("{NEW} other={NEW}?compaction_options_universal={{db_log_dir={folder}}} {reads}"),
+        2,
+        &["cannot set 'db_log_dir'", "in the directory that rqps makes for it"],
+    );
+    assert_eq!(entries(&elsewhere), Vec::<String>::new());
     refused(
         &format!("{NEW} again={NEW} --workload micro:scan"),
         2,
@@ -164,16 +180,17 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         2,
         &["did you mean 'readrandom'"],
     );
+    // A build that does not run is a failure and no wrong usage, as for the other DBMSs.
     let math = rqps.path("math.so");
     fs::copy("/lib/x86_64-linux-gnu/libm.so.6", &math).unwrap();
     refused(
         &format!("{NEW} other=rocksdb@{} {reads}", math.display()),
-        2,
+        3,
         &["it has no function rocksdb_"],
     );
     let cut = rqps.path("cut.so");
     fs::write(&cut, &fs::read(library).unwrap()[..100_000]).unwrap();
-    refused(&format!("{NEW} other=rocksdb@{} {reads}", cut.display()), 2, &["does not run"]);
+    refused(&format!("{NEW} other=rocksdb@{} {reads}", cut.display()), 3, &["does not run"]);
     rqps.assert_nothing_is_left();
 }
 
@@ -181,7 +198,8 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
 fn a_database_that_dies_is_told_and_nothing_is_left_of_it() {
     let rqps = Rqps::with_own_locks();
     let arguments = format!(
-        "{OLD} {NEW} --workload rocksdb:readrandom --no-control --rows 5K --secs 5 --rounds 3"
+        "{OLD} {NEW} --workload rocksdb:readrandom --no-control --rows 5K --secs 5 --rounds 3 \
+         --no-guards --instructions=none"
     );
     let running = compare(&rqps, &arguments);
     running.wait_for("round 1");

@@ -14,7 +14,8 @@ pub fn describe(
     library: &Path,
     settings: Vec<(String, String)>,
 ) -> Result<Vec<String>, WorkerError> {
-    let (functions, settings) = (library::load(library)?, OpenSettings::new(settings)?);
+    // What is refused is refused before anything is loaded.
+    let (settings, functions) = (OpenSettings::new(settings)?, library::load(library)?);
     let temporary = std::env::temp_dir();
     let at = |path: &Path| {
         let path = path.to_path_buf();

@@ -15,6 +15,7 @@ mod settings;
 
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use data::ROW_BYTES;
 pub use describe::describe;
@@ -30,6 +31,20 @@ pub enum WorkerError {
     NoFunction(&'static str),
     #[error("{name} = {value}: write {takes}")]
     Value { name: String, value: String, takes: &'static str },
+    #[error("'{0}' is no option: a name has letters, digits, _ and .")]
+    Name(String),
+    #[error(
+        "{name} = {value}: this is more than one value. Close all braces, and write ; only within \
+         braces"
+    )]
+    Unbalanced { name: String, value: String },
+    #[error("cannot set '{name}': {why}. Remove it")]
+    Reserved { name: &'static str, why: &'static str },
+    #[error(
+        "a library is not loaded as root: its code could do anything. rqps starts this command \
+         itself, as the user of servers"
+    )]
+    Root,
     #[error("cache needs a size. Add cache_size, as in cache_size=64M")]
     NoCacheSize,
     #[error("it has no HyperClock cache, which is in RocksDB 8.1 and later. Use cache=lru")]
@@ -42,6 +57,12 @@ pub enum WorkerError {
     Failed(String),
     #[error("background work has failed. RocksDB's LOG in the data directory says why")]
     Background,
+    #[error(
+        "background work has not ended after {} minutes: {left} is not 0. RocksDB's LOG in the data \
+         directory says what it does",
+        patience.as_secs() / 60
+    )]
+    Busy { left: &'static str, patience: Duration },
     #[error("key {0} was not found")]
     Missing(u64),
     #[error("key {number} has a value of {length} bytes, which rqps did not put there")]

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::path::Path;
 
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
+use rustix::process::Uid;
 
 use crate::WorkerError;
 
@@ -113,6 +114,16 @@ functions! {
 /// Loads a library. Its code becomes part of this process, which runs as the user of servers and
 /// has nothing of rqps's but its program.
 pub(crate) fn load(path: &Path) -> Result<&'static RocksdbFunctions, WorkerError> {
+    refuse_root(rustix::process::getuid())?;
+    refuse_root(rustix::process::geteuid())?;
+    open(path)
+}
+
+fn refuse_root(uid: Uid) -> Result<(), WorkerError> {
+    if uid.is_root() { Err(WorkerError::Root) } else { Ok(()) }
+}
+
+fn open(path: &Path) -> Result<&'static RocksdbFunctions, WorkerError> {
     let refused = |error: libloading::Error| {
         let mut cause: &dyn std::error::Error = &error;
         while let Some(deeper) = cause.source() {
@@ -134,7 +145,17 @@ mod tests {
     use super::*;
 
     fn error(path: &Path) -> String {
-        load(path).err().expect("it is no RocksDB").to_string()
+        open(path).err().expect("it is no RocksDB").to_string()
+    }
+
+    #[test]
+    fn no_library_is_loaded_as_root() {
+        let error = refuse_root(Uid::ROOT).unwrap_err().to_string();
+        assert!(error.contains("not loaded as root"), "{error}");
+        refuse_root(Uid::from_raw(65_534)).unwrap();
+        // Root sees the refusal before the loader's words, and anybody else sees these.
+        let error = load(Path::new("/dev/null")).err().unwrap().to_string();
+        assert_eq!(error.contains("as root"), rustix::process::geteuid().is_root(), "{error}");
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
     let Service { library, settings, data: folder, socket } = service;
     let at = |source| WorkerError::File { path: socket.clone(), source };
     let mut signals = Signals::new([SIGTERM]).map_err(at)?;
-    let (functions, settings) = (library::load(&library)?, OpenSettings::new(settings)?);
+    // What is refused is refused before anything is loaded.
+    let (settings, functions) = (OpenSettings::new(settings)?, library::load(&library)?);
     let database = RwLock::new(Some(Database::open(functions, &folder, &settings)?));
     let counted = Default::default();
     let shared = Arc::new(Shared { functions, folder, settings, database, counted });

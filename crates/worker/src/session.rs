@@ -21,6 +21,8 @@ const PENDING: [&str; 4] = [
     "rocksdb.compaction-pending",
     "rocksdb.num-running-compactions",
 ];
+/// How often background work has failed.
+const ERRORS: &str = "rocksdb.background-errors";
 /// They must be 0 so many times in a row, since one piece of work may schedule the next,
 const CALM: u32 = 3;
 /// this far apart,
@@ -96,6 +98,29 @@ fn ticker(line: &str) -> Option<String> {
     (!name.contains(' ')).then(|| format!("{name}\t{count}"))
 }
 
+/// Waits until nothing is left of what `look` finds. It is an error if something is left after all:
+/// whoever waits takes the end for the end of the work.
+fn until_calm(
+    patience: Duration,
+    mut look: impl FnMut() -> Result<Option<&'static str>, WorkerError>,
+) -> Result<(), WorkerError> {
+    let deadline = Instant::now() + patience;
+    let mut calm = 0;
+    loop {
+        match look()? {
+            None => calm += 1,
+            Some(left) if Instant::now() > deadline => {
+                return Err(WorkerError::Busy { left, patience });
+            }
+            Some(_) => calm = 0,
+        }
+        if calm == CALM {
+            return Ok(());
+        }
+        std::thread::sleep(LOOK_AGAIN);
+    }
+}
+
 /// The database, which stays open for as long as this lives.
 struct Opened<'a>(RwLockReadGuard<'a, Option<Database>>);
 
@@ -151,11 +176,11 @@ impl<'a> Session<'a> {
             }
             ["recreate"] => self.shared.recreate().map(|()| Vec::new()),
             ["flush"] => self.shared.open()?.get().flush().map(|()| Vec::new()),
-            ["wait"] => self.wait(),
+            ["wait"] => self.wait().map(|()| Vec::new()),
             ["compact"] => {
                 self.wait()?;
                 self.shared.open()?.get().compact();
-                self.wait()
+                self.wait().map(|()| Vec::new())
             }
             _ => Err(WorkerError::Request(request.to_string())),
         }
@@ -176,28 +201,25 @@ impl<'a> Session<'a> {
         Ok(vec![numbers.map(|number| number.to_string()).join("\t")])
     }
 
-    /// Flushes, and waits until no background work is left. Returns what is left after all.
-    fn wait(&self) -> Result<Vec<String>, WorkerError> {
+    /// Flushes, and waits until no background work is left.
+    fn wait(&self) -> Result<(), WorkerError> {
         let opened = self.shared.open()?;
         let database = opened.get();
         database.flush()?;
-        let deadline = Instant::now() + PATIENCE;
-        let mut calm = 0;
-        loop {
-            if database.number("rocksdb.background-errors").is_some_and(|errors| errors > 0) {
+        let number = |name: &str| {
+            database.number(name).ok_or_else(|| WorkerError::NoProperty(name.to_string()))
+        };
+        until_calm(PATIENCE, || {
+            if number(ERRORS)? > 0 {
                 return Err(WorkerError::Background);
             }
-            let busy = PENDING.iter().find(|name| database.number(name).is_some_and(|it| it > 0));
-            match busy {
-                None => calm += 1,
-                Some(busy) if Instant::now() > deadline => return Ok(vec![busy.to_string()]),
-                Some(_) => calm = 0,
+            for name in PENDING {
+                if number(name)? > 0 {
+                    return Ok(Some(name));
+                }
             }
-            if calm == CALM {
-                return Ok(Vec::new());
-            }
-            std::thread::sleep(LOOK_AGAIN);
-        }
+            Ok(None)
+        })
     }
 
     fn options(&self) -> Result<String, WorkerError> {
@@ -226,6 +248,22 @@ impl<'a> Session<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_wait_ends_when_nothing_is_left_several_times_in_a_row() {
+        let mut answers =
+            [Some("a flush"), None, None, Some("a compaction"), None, None, None].into_iter();
+        until_calm(PATIENCE, || Ok(answers.next().expect("it looked on after the end"))).unwrap();
+        assert_eq!(answers.next(), None);
+    }
+
+    #[test]
+    fn a_wait_for_work_that_does_not_end_is_an_error() {
+        let error = until_calm(Duration::ZERO, || Ok(Some(PENDING[2]))).unwrap_err().to_string();
+        assert!(error.contains("rocksdb.compaction-pending is not 0"), "{error}");
+        let error = until_calm(PATIENCE, || Err(WorkerError::Background)).unwrap_err();
+        assert!(matches!(error, WorkerError::Background));
+    }
 
     #[test]
     fn counters_are_told_from_histograms() {

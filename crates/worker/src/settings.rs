@@ -11,6 +11,19 @@ pub(crate) const OWN: [(&str, &str); 5] = [
     ("cache_entry_charge", "a number of bytes"),
     ("statistics", "true or false"),
 ];
+const DIRECTORY: &str = "all files of a database are in the directory that rqps makes for it";
+const MAKING: &str = "rqps itself decides when a database is made";
+/// Options that nobody sets, also within other options, and why.
+const RESERVED: [(&str, &str); 8] = [
+    ("wal_dir", DIRECTORY),
+    ("db_log_dir", DIRECTORY),
+    ("db_paths", DIRECTORY),
+    ("cf_paths", DIRECTORY),
+    ("env", "a database is measured on the file system of its directory"),
+    ("create_if_missing", MAKING),
+    ("error_if_exists", MAKING),
+    ("disable_auto_compactions", "the wait for the end of compaction would not end"),
+];
 /// The options of tables are within this one.
 const TABLES: &str = "block_based_table_factory";
 /// The share of the cache for index and filter blocks, as published.
@@ -50,6 +63,7 @@ impl OpenSettings {
                 }
                 "statistics" => value.parse().ok().map(|is| settings.has_statistics = is),
                 _ => {
+                    refuse(&name, &value)?;
                     settings.options.push((name, value));
                     continue;
                 }
@@ -120,6 +134,38 @@ pub(crate) fn full_name(section: &str, name: &str) -> Option<String> {
     }
 }
 
+/// An option must be one option: in the string of all of them, other characters would end it and
+/// begin another. And it must not be a reserved one.
+fn refuse(name: &str, value: &str) -> Result<(), WorkerError> {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"_.".contains(&byte);
+    if !name.bytes().all(is_name) {
+        return Err(WorkerError::Name(name.to_string()));
+    }
+    if !is_one_value(value) {
+        return Err(WorkerError::Unbalanced { name: name.to_string(), value: value.to_string() });
+    }
+    let within = value.split(['{', '}', ';']).filter_map(|part| part.split_once('='));
+    let names = [name].into_iter().chain(within.map(|(name, _)| name));
+    let mut words = names.flat_map(|name| name.split('.')).map(str::trim);
+    let reserved = words.find_map(|word| RESERVED.iter().find(|(name, _)| *name == word));
+    reserved.map_or(Ok(()), |&(name, why)| Err(WorkerError::Reserved { name, why }))
+}
+
+/// Whether a value ends where its text ends.
+fn is_one_value(value: &str) -> bool {
+    let mut open = 0_usize;
+    for byte in value.bytes() {
+        match byte {
+            b'{' => open += 1,
+            b'}' if open == 0 => return false,
+            b'}' => open -= 1,
+            b';' if open == 0 => return false,
+            _ => (),
+        }
+    }
+    open == 0
+}
+
 fn kind(value: &str) -> Option<CacheKind> {
     match value {
         "lru" => Some(CacheKind::Lru),
@@ -167,6 +213,40 @@ mod tests {
             "num_levels=8;block_based_table_factory={block_size=8K;checksum=kXXH3};\
              compaction_options_universal={size_ratio=10}"
         );
+    }
+
+    #[test]
+    fn a_value_cannot_bring_a_second_option() {
+        let error = |name: &str, value: &str| {
+            let given = vec![(name.to_string(), value.to_string())];
+            OpenSettings::new(given).unwrap_err().to_string()
+        };
+        for value in ["1M;db_log_dir=/tmp/x", "1M;", ";", "1M};a={b=1", "{a=1", "a=1}", "}{"] {
+            let error = error("write_buffer_size", value);
+            assert!(error.contains("write ; only within braces"), "{value}: {error}");
+        }
+        for name in ["block_based_table_factory.a};wal_dir", "a;b", "a{b", "a b", "a=b"] {
+            let error = error(name, "1");
+            assert!(error.contains("a name has letters, digits, _ and ."), "{name}: {error}");
+        }
+        assert_eq!(
+            settings("compaction_options_fifo={max_table_files_size=1;ttl={a=1;b={}}}")
+                .unwrap()
+                .text(),
+            "compaction_options_fifo={max_table_files_size=1;ttl={a=1;b={}}}"
+        );
+    }
+
+    #[test]
+    fn reserved_options_are_refused_with_the_reason_also_within_others() {
+        let error = |given: &str| settings(given).unwrap_err().to_string();
+        for (name, why) in RESERVED {
+            let expected = format!("cannot set '{name}': {why}. Remove it");
+            assert_eq!(error(&format!("{name}=x")), expected);
+            assert_eq!(error(&format!("outer.{name}=x")), expected);
+            assert_eq!(error(&format!("outer={{a=1;inner={{ {name} =x}}}}")), expected);
+        }
+        assert!(settings("max_open_files=10&wal_dirs=x").is_ok());
     }
 
     #[test]

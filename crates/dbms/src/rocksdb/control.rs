@@ -75,8 +75,8 @@ impl Control for RocksdbControl {
             Quiesce::Full => "compact",
             Quiesce::Vacuum => "wait",
         };
-        let left = target.connect()?.query(request)?;
-        Ok(left.into_iter().flatten().flatten().next())
+        target.connect()?.run(request)?;
+        Ok(None)
     }
 
     fn settle(&self, target: &Target) -> Result<(), DbmsError> {

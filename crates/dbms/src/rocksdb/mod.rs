@@ -65,6 +65,7 @@ impl Rocksdb {
             names.iter().any(|known| known == name || known == outer)
         };
         let version = &installed.version;
+        // The process refuses those that are reserved: they may be within other options, too.
         let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &[] };
         let mut settings = vocabulary.settings(contender)?;
         if !settings.iter().any(|(name, _)| name == CHARGE) {

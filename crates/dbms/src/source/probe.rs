@@ -341,6 +341,17 @@ mod tests {
     }
 
     #[test]
+    fn of_the_compilers_of_a_library_the_newest_is_named() {
+        let newest = |notes: &str| newest_compiler(notes.as_bytes());
+        let old = "GCC: (GNU) 4.4.7 20120313 (Red Hat 4.4.7-23)";
+        let new = "GCC: (GNU) 13.2.1 20240316 (Red Hat 13.2.1-7)";
+        for notes in [format!("{old}\0{new}\0$Id$\0"), format!("{new}\0\0{old}\0")] {
+            assert_eq!(newest(&notes).as_deref(), Some(new));
+        }
+        assert_eq!(newest("$Id$\0Copyright (c) 2006\0"), None);
+    }
+
+    #[test]
     fn a_program_that_does_not_end_is_ended() {
         let error = sh("sleep 600", Duration::from_millis(50)).unwrap_err();
         let expected = "'/bin/sh' does not run: it did not end within 0 s. Build or fetch it again";

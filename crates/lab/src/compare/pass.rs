@@ -191,7 +191,10 @@ impl<'a> Round<'a> {
         let mut is_parallel = false;
         for (slot, driver) in drivers.iter().enumerate() {
             // Earlier tests have restored the rows that they deleted.
-            driver.prepare(test, 1).map_err(of(slot))?;
+            let prepared = driver.prepare(test, 1).map_err(of(slot))?;
+            let arm = self.arm(pass, slot);
+            let notes: Vec<String> = arm.note.take().into_iter().chain(prepared).collect();
+            arm.note = (!notes.is_empty()).then(|| notes.join("; "));
             let explained = driver.explained(test).map_err(of(slot))?;
             is_parallel |= test.is_numbered && explained.iter().any(|one| one.is_parallel);
             self.arm(pass, slot).statements = kept(explained);
