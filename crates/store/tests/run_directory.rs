@@ -357,6 +357,22 @@ fn a_directory_that_holds_something_is_not_taken() {
 }
 
 #[test]
+fn a_plan_that_could_not_be_read_back_is_not_begun() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run");
+    let workload = LuaWorkload {
+        scripts: Vec::new(),
+        options: [("text".to_string(), "a\u{c}b".to_string())].into(),
+        clients: 1,
+        time: Span(Duration::from_secs(1)),
+    };
+    let plan = Plan { workload: workload.into(), ..plan() };
+    let error = RunDirectory::create(&path, plan, Manifest::default()).unwrap_err().to_string();
+    assert!(error.contains("has control characters. Remove them"), "{error}");
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_directory_in_which_a_run_was_being_made_is_taken() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path();

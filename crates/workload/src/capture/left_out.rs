@@ -4,7 +4,7 @@ use rqps_dbms::Lexis;
 
 use super::items::{SqlItem, items};
 use super::shape::StatementShape;
-use crate::sql::{refusal, split};
+use crate::sql::{NOT_IN_A_FOLDER, refusal, split};
 
 /// First words of what can be measured.
 const MEASURED: [&str; 9] =
@@ -64,7 +64,8 @@ pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Optio
     };
     for statement in &statements {
         let first = statement.words.first().copied().unwrap_or_default();
-        if let Some(reason) = other(first).or_else(|| refusal(statement)) {
+        let refused = || refusal(statement).map(|what| format!("{what}{NOT_IN_A_FOLDER}"));
+        if let Some(reason) = other(first).or_else(refused) {
             return Some(reason);
         }
     }

@@ -28,6 +28,7 @@ fn nothing_but_sql_is_reached() {
         ("jit.attach(print, 'trace')".to_string(), "attempt to call field 'attach'"),
         ("load('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),
         ("loadstring('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),
+        ("newproxy(true)".to_string(), "attempt to call global 'newproxy'"),
         ("string.dump(print)".to_string(), "string.dump is not given to scripts"),
     ] {
         let error = bench.printed(&format!("function event() {code} end")).unwrap_err();
@@ -92,4 +93,44 @@ fn texts_can_still_be_compiled() {
     let expected = "2\ttrue\nmine:1: unexpected symbol near '<eof>'\n7\na1\nbc\n\
                     true\ttrue\tstring\tLuaJIT\n";
     assert_eq!(printed.unwrap(), expected);
+}
+
+#[test]
+fn a_read_row_is_made_while_nothing_is_locked() {
+    let bench = Bench::new();
+    // Making so many tables collects garbage again and again.
+    let printed = bench.printed(
+        "function event()
+            local con = sysbench.sql.driver():connect()
+            con:query('create table t (id integer primary key)')
+            con:query([[with recursive n(i) as (select 1 union all select i + 1 from n
+               where i < 5000) insert into t select i from n]])
+            collectgarbage('setpause', 0)
+            local rs, sum = con:query('select id, id + 1 from t order by id'), 0
+            for i = 1, rs.nrows do sum = sum + rs:fetch_row()[2] end
+            print(rs.nrows, sum, rs:fetch_row())
+         end",
+    );
+    assert_eq!(printed.unwrap(), "5000\t12507500\tnil\n");
+}
+
+#[test]
+fn statements_that_reach_files_or_programs_are_not_sent() {
+    let bench = Bench::new();
+    for call in ["con:query(sql)", "con:prepare(sql)", "db_query(sql)"] {
+        let text = format!(
+            "function event()
+                db_connect()
+                local con = sysbench.sql.driver():connect()
+                local sql = \"copy p from program 'id'\"
+                {call}
+             end"
+        );
+        let error = bench.printed(&text).unwrap_err();
+        let told = "COPY PROGRAM runs a program, which a script may not";
+        assert!(error.contains(told), "{call}: {error}");
+        let options = script(&text).unwrap().options().unwrap();
+        let error = script(&text).unwrap().trial(Dialect::POSTGRES, &options).unwrap_err();
+        assert!(error.to_string().contains(told), "{call}: {error}");
+    }
 }
