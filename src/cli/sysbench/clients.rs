@@ -351,7 +351,11 @@ impl Shared {
     }
 
     /// Reports while the clients run, and ends those that block after the run is over or broken.
-    fn attend(&self, hooks: &ReportHooks, interrupters: &[Interrupter]) -> anyhow::Result<Attended> {
+    fn attend(
+        &self,
+        hooks: &ReportHooks,
+        interrupters: &[Interrupter],
+    ) -> anyhow::Result<Attended> {
         let mut before = EventTally::default();
         let mut last = self.begun;
         let mut checkpoints = self.limits.checkpoints.iter();

@@ -3,8 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,9 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::fault::LuaFault;
-
-/// Bytes of a file at most.
-const LONGEST: u64 = 1 << 20;
+use crate::script_text::script_text;
 
 /// Where sysbench's own scripts lie.
 const INSTALLED: [&str; 2] = ["/usr/share/sysbench", "/usr/local/share/sysbench"];
@@ -65,9 +62,7 @@ impl ScriptFiles {
             return Err(LuaFault::new(format!("cannot find the script '{given}': {why}")));
         };
         // The user has named it, so it may be a link.
-        let mut options = File::options();
-        options.read(true).custom_flags(OFlags::NONBLOCK.bits() as i32);
-        let text = options.open(&found).and_then(text_of).map_err(|error| unread(&found, &error))?;
+        let text = File::open(&found).and_then(lua_of).map_err(|error| unread(&found, &error))?;
         let beside = found.parent().map(Path::to_path_buf);
         let folders = beside.into_iter().chain(installed.iter().cloned()).collect();
         let name = found.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -123,7 +118,7 @@ impl ScriptFiles {
                 Err(Errno::LOOP | Errno::NOTDIR) => {
                     Err(io::Error::other("a link on the way to a module is not followed"))
                 }
-                opened => opened.map_err(io::Error::from).and_then(text_of),
+                opened => opened.map_err(io::Error::from).and_then(lua_of),
             };
             return text.map_err(|error| unread(&folder.join(&file), &error).0);
         }
@@ -185,29 +180,12 @@ fn unread(path: &Path, error: &io::Error) -> LuaFault {
     LuaFault::new(format!("cannot read '{}': {error}", path.display()))
 }
 
-/// The text of an open file; an error if it is none that a run can keep.
-fn text_of(file: File) -> io::Result<String> {
+/// The line that names a program is no Lua; its place stays.
+fn lua_of(file: File) -> io::Result<String> {
     if !file.metadata()?.is_file() {
         return Err(io::Error::other("it is not a regular file"));
     }
-    let mut bytes = Vec::new();
-    file.take(LONGEST + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > LONGEST {
-        return Err(io::Error::other(format!("a script has at most {LONGEST} bytes")));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        io::Error::other(format!("byte {at} is not UTF-8. Convert it"))
-    })?;
-    let text = text.strip_prefix('\u{feff}').unwrap_or(&text).replace("\r\n", "\n");
-    let is_shown = |c: char| c == '\t' || is_printable(c);
-    for (number, line) in (1..).zip(text.split('\n')) {
-        if let Some(c) = line.chars().find(|c| !is_shown(*c)) {
-            let what = format!("line {number} has the control character {c:?}. Remove it");
-            return Err(io::Error::other(what));
-        }
-    }
-    // The line that names a program is no Lua; its place stays.
+    let text = script_text(file)?;
     Ok(if text.starts_with('#') { format!("--{text}") } else { text })
 }
 
@@ -257,7 +235,7 @@ mod tests {
         symlink("nowhere", inside.join("dangling.lua")).unwrap();
         fs::create_dir(inside.join("folder.lua")).unwrap();
         rustix::fs::mkfifoat(CWD, inside.join("pipe.lua"), Mode::RUSR).unwrap();
-        fs::write(inside.join("long.lua"), " ".repeat(LONGEST as usize + 1)).unwrap();
+        fs::write(inside.join("long.lua"), " ".repeat((1 << 20) + 1)).unwrap();
         let files = ScriptFiles::read(inside.join("main.lua").to_str().unwrap()).unwrap();
         for (name, told) in [
             ("env", "a link on the way to a module is not followed"),
@@ -288,25 +266,6 @@ mod tests {
         }
         let path = folder.path().join("mine");
         assert_eq!(ScriptFiles::read(path.to_str().unwrap()).unwrap().id(), "mine");
-    }
-
-    #[test]
-    fn what_a_run_could_not_keep_is_told_by_its_line() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("s.lua");
-        let read = |text: &str| {
-            fs::write(&path, text).unwrap();
-            ScriptFiles::read(path.to_str().unwrap()).map(|files| files.text)
-        };
-        assert_eq!(read("\u{feff}a = 1\r\n\tb = 2\r\n").unwrap(), "a = 1\n\tb = 2\n");
-        for (text, told) in [
-            ("a = 1\n\u{c}b = 2", "line 2 has the control character '\\u{c}'. Remove it"),
-            ("a = 1\rb = 2", "line 1 has the control character '\\r'"),
-            ("\n\n-- \u{202e}", "line 3 has the control character '\\u{202e}'"),
-        ] {
-            let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(told), "{error}");
-        }
     }
 
     #[test]

@@ -423,8 +423,7 @@ impl Host {
 
     /// Whether a statement reaches beyond the contender's own data; this fails then.
     fn is_refused(&mut self, sql: &str) -> bool {
-        let refused = refusal_of_text(sql, self.settings.dialect.lexis);
-        let what = refused.map(|what| format!("{what}, which a script may not"));
+        let what = refusal_of_text(sql, self.settings.dialect.lexis);
         what.map(|what| self.fail(None, Error::Client(what))).is_some()
     }
 

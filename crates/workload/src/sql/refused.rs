@@ -47,13 +47,16 @@ pub(crate) fn refusal(statement: &SqlStatement<'_>) -> Option<&'static str> {
     }
 }
 
-/// The same for a text that is about to be sent, while a client is measured: only a text with a word
-/// that a refusal needs is taken apart. One that cannot be is refused for what it may be.
+/// Why a script's text is not sent, if so. This is asked while a client is measured, so only a text
+/// with a word that a refusal needs is taken apart. If it cannot be, it is refused.
 pub(crate) fn refusal_of_text(text: &str, lexis: Lexis) -> Option<String> {
     let suspect = suspect(text)?;
     match split(text, lexis) {
-        Ok(statements) => statements.iter().find_map(refusal).map(str::to_string),
-        Err(error) => Some(format!("the text has '{suspect}', and cannot be read: {}", error.what)),
+        Ok(statements) => {
+            let what = statements.iter().find_map(refusal)?;
+            Some(format!("{what}, which a script may not"))
+        }
+        Err(error) => Some(format!("SQL with '{suspect}' cannot be read: {}", error.what)),
     }
 }
 
@@ -113,7 +116,8 @@ mod tests {
             ("LOAD DATA INFILE 'x' INTO TABLE t", "LOAD DATA reads a file"),
             ("install plugin x soname 'y'", "INSTALL PLUGIN loads a library"),
         ] {
-            assert_eq!(refused(text, Dialect::INNODB).as_deref(), Some(told), "{text}");
+            let said = refused(text, Dialect::INNODB).unwrap_or_default();
+            assert_eq!(said, format!("{told}, which a script may not"), "{text}");
         }
         for text in [
             "select c from t where id = ?",

@@ -96,25 +96,6 @@ fn texts_can_still_be_compiled() {
 }
 
 #[test]
-fn a_read_row_is_made_while_nothing_is_locked() {
-    let bench = Bench::new();
-    // Making so many tables collects garbage again and again.
-    let printed = bench.printed(
-        "function event()
-            local con = sysbench.sql.driver():connect()
-            con:query('create table t (id integer primary key)')
-            con:query([[with recursive n(i) as (select 1 union all select i + 1 from n
-               where i < 5000) insert into t select i from n]])
-            collectgarbage('setpause', 0)
-            local rs, sum = con:query('select id, id + 1 from t order by id'), 0
-            for i = 1, rs.nrows do sum = sum + rs:fetch_row()[2] end
-            print(rs.nrows, sum, rs:fetch_row())
-         end",
-    );
-    assert_eq!(printed.unwrap(), "5000\t12507500\tnil\n");
-}
-
-#[test]
 fn statements_that_reach_files_or_programs_are_not_sent() {
     let bench = Bench::new();
     for call in ["con:query(sql)", "con:prepare(sql)", "db_query(sql)"] {
