@@ -46,6 +46,9 @@ impl RunDirectory {
 
     /// Creates a run directory; it must not exist or must be empty.
     pub fn create(path: &Path, plan: Plan, manifest: Manifest) -> Result<Self, StoreError> {
+        if !is_shown(&plan) {
+            return Err(StoreError::Unprintable);
+        }
         Self::refuse_unfit(path)?;
         fs::create_dir_all(path).map_err(|source| {
             let (path, there) = (path.to_path_buf(), path.to_path_buf());
@@ -201,8 +204,7 @@ fn plain(name: &str) -> String {
 pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), StoreError> {
     let plan = Plan::from_toml(&read_own(path, PLAN)?)
         .map_err(|error| StoreError::damaged(path.join(PLAN), error))?;
-    let in_plan = serde_json::to_value(&plan).expect("a plan is plain data");
-    if shown(in_plan.clone()) != in_plan {
+    if !is_shown(&plan) {
         return Err(StoreError::damaged(path.join(PLAN), "a string in it has control characters"));
     }
     let manifest: Manifest = serde_json::from_str(&read_own(path, MANIFEST)?)
@@ -215,6 +217,12 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
         return Err(StoreError::damaged(path.join(MANIFEST), reason));
     }
     Ok((plan, manifest))
+}
+
+/// Whether all strings of a plan are printable.
+fn is_shown(plan: &Plan) -> bool {
+    let in_plan = serde_json::to_value(plan).expect("a plan is plain data");
+    shown(in_plan.clone()) == in_plan
 }
 
 /// The same data with all strings printable.

@@ -29,6 +29,8 @@ pub enum StoreError {
         path.display(), other.display()
     )]
     SameId { path: PathBuf, other: PathBuf },
+    #[error("an option or a file of the workload has control characters. Remove them")]
+    Unprintable,
     #[error("another rqps is using '{}'. Wait until it ends", .0.display())]
     Busy(PathBuf),
     #[error(

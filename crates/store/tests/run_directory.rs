@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 use rqps_observe::{CounterMeaning, EngineReading, Kind, Meaning, Metric, Reading};
 use rqps_plan::{
-    Class, Contender, Count, Counts, Design, Flags, IndexUsed, InsertBenchmark, Operation, Plan,
-    Profile, QueryPlan, Workload,
+    Class, Contender, Count, Counts, Design, Flags, IndexUsed, InsertBenchmark, LuaWorkload,
+    Operation, Plan, Profile, QueryPlan, Span, Workload,
 };
 use rqps_store::{
     ContenderRecord, EngineSample, Manifest, Measurement, MemoryHold, PackedHistogram, Planning,
@@ -354,6 +355,22 @@ fn a_directory_that_holds_something_is_not_taken() {
     fs::remove_file(directory.path().join("precious")).unwrap();
     drop(create().unwrap());
     assert!(create().unwrap_err().to_string().contains("--resume"));
+}
+
+#[test]
+fn a_plan_that_could_not_be_read_back_is_not_begun() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("run");
+    let workload = LuaWorkload {
+        scripts: Vec::new(),
+        options: [("text".to_string(), "a\u{c}b".to_string())].into(),
+        clients: 1,
+        time: Span(Duration::from_secs(1)),
+    };
+    let plan = Plan { design: Design::Single(workload.into()), ..plan() };
+    let error = RunDirectory::create(&path, plan, Manifest::default()).unwrap_err().to_string();
+    assert!(error.contains("has control characters. Remove them"), "{error}");
+    assert!(!path.exists());
 }
 
 #[test]

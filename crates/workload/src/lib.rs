@@ -17,6 +17,7 @@ pub mod microbenchmark;
 pub mod pgbench;
 mod random;
 mod script;
+mod script_text;
 mod sql;
 mod task;
 mod tpcc;

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use anyhow::bail;
@@ -46,7 +46,8 @@ const MOST_WAITING: usize = 131_072;
 const LOOK: Duration = Duration::from_millis(5);
 /// How long a statement may take once the run is cancelled or has failed.
 const GRACE: Duration = Duration::from_secs(2);
-const MOST_THREADS: f64 = 10_000.0;
+/// About 30 years: more does not fit into all clocks.
+const MOST_SECONDS: f64 = 1e9;
 
 impl EventLimits {
     pub(super) fn new(options: &ScriptOptions) -> anyhow::Result<EventLimits> {
@@ -55,12 +56,10 @@ impl EventLimits {
             given if given > usual => given,
             _ => options.number(new),
         };
-        let threads = either("threads", "num-threads", 1.0);
-        if !(1.0..=MOST_THREADS).contains(&threads) {
-            bail!("--threads={threads} must be from 1 to {MOST_THREADS}");
-        }
+        let threads = options.threads().map_err(anyhow::Error::msg)?;
         let positive = |number: f64| (number > 0.0).then_some(number);
-        let seconds = |number: f64| positive(number).map(Duration::from_secs_f64);
+        let seconds =
+            |number: f64| positive(number).map(|it| Duration::from_secs_f64(it.min(MOST_SECONDS)));
         let time = seconds(either("time", "max-time", 0.0));
         let percentile = options.number("percentile");
         if !(0.0..=100.0).contains(&percentile) {
@@ -77,7 +76,7 @@ impl EventLimits {
         let given_seed = options.number("rand-seed") as i64 as u32;
         let now = jiff::Timestamp::now().as_second() as u32;
         Ok(EventLimits {
-            threads: threads as u32,
+            threads,
             events: positive(either("events", "max-requests", 0.0)).map(|events| events as u64),
             time,
             warm_up: seconds(options.number("warmup-time")),
@@ -111,9 +110,9 @@ fn forced(text: &str, time: Option<Duration>) -> anyhow::Result<Option<Duration>
 }
 
 /// What the threads share.
-struct Shared<'a> {
-    limits: &'a EventLimits,
-    cancel: &'a Cancel,
+struct Shared {
+    limits: EventLimits,
+    cancel: Cancel,
     tallies: Vec<SharedEventTally>,
     begun: Instant,
     /// When counting began: after the warm-up.
@@ -151,14 +150,15 @@ pub(super) fn run(
     for (client, tally) in clients.iter_mut().zip(&tallies) {
         tally.lock().add_counts(client.take_counts());
     }
-    // A script may open its connection later, and then nothing ends its statements but the server.
+    // A script may open its connection later, and then nothing ends its statements: its client is
+    // given up.
     let interrupters: Vec<Interrupter> =
         clients.iter().filter_map(|client| client.interrupter().ok()).collect();
     tell("Threads started!\n\n")?;
     let begun = Instant::now();
-    let shared = Shared {
-        limits,
-        cancel,
+    let shared = Arc::new(Shared {
+        limits: limits.clone(),
+        cancel: cancel.clone(),
         tallies,
         begun,
         counted: Mutex::new(begun),
@@ -172,33 +172,32 @@ pub(super) fn run(
         has_failed: AtomicBool::new(false),
         is_forced: AtomicBool::new(false),
         prints,
-    };
-    let (reported, ended) = thread::scope(|scope| {
-        let (shared, hooks, interrupters) = (&shared, &hooks, &interrupters);
-        let drive = |(client, tally)| scope.spawn(move || shared.drive(client, tally));
-        let threads: Vec<_> = clients.into_iter().zip(&shared.tallies).map(drive).collect();
-        if let Some(rate) = limits.rate {
-            scope.spawn(move || shared.arrive(rate));
-        }
-        let attendant = thread::Builder::new().spawn_scoped(scope, move || {
-            for thread in threads {
-                if let Err(panic) = thread.join() {
-                    shared.has_ended.store(true, Ordering::Relaxed);
-                    std::panic::resume_unwind(panic);
-                }
-            }
-            let ended = Instant::now();
-            shared.has_ended.store(true, Ordering::Relaxed);
-            shared.arrived.notify_all();
-            ended
-        });
-        let reported = shared.attend(hooks, interrupters);
-        let ended =
-            attendant.map(|it| it.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-        (reported, ended)
     });
-    reported?;
-    let ended = ended?;
+    // No scope holds these threads: a script that never returns must not hold the program.
+    let mut threads = Vec::new();
+    for (client, tally) in clients.into_iter().zip(&shared.tallies) {
+        let (shared, tally) = (shared.clone(), tally.clone());
+        threads.push(thread::spawn(move || shared.drive(client, &tally)));
+    }
+    if let Some(rate) = limits.rate {
+        let shared = shared.clone();
+        thread::spawn(move || shared.arrive(rate));
+    }
+    let of_attendant = shared.clone();
+    let attendant = thread::spawn(move || of_attendant.await_all(threads));
+    let attended = shared.attend(&hooks, &interrupters);
+    if attended.is_err() {
+        shared.has_failed.store(true, Ordering::Relaxed);
+    }
+    let ended = match attended? {
+        Attended::Ended => {
+            attendant.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        }
+        Attended::Abandoned => {
+            output::note("the script does not return: its clients end with rqps");
+            Instant::now()
+        }
+    };
     cancel.check().map_err(Error::from)?;
     let failure = lock(&shared.failure).take();
     let is_forced = shared.is_forced.load(Ordering::Relaxed);
@@ -210,7 +209,15 @@ pub(super) fn run(
     Ok(if is_forced { Exit::ScriptAborted } else { Exit::Done })
 }
 
-impl Shared<'_> {
+/// How the time beside the clients ended.
+enum Attended {
+    Ended,
+    /// Some clients run still, and nothing ends them: they are in Lua, or on a connection that was
+    /// opened within an event.
+    Abandoned,
+}
+
+impl Shared {
     fn is_broken(&self) -> bool {
         self.has_failed.load(Ordering::Relaxed) || self.cancel.is_requested()
     }
@@ -248,6 +255,18 @@ impl Shared<'_> {
             let waited = self.arrived.wait_timeout(arrivals, LOOK);
             arrivals = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
+    }
+
+    /// Returns when all clients have ended.
+    fn await_all(&self, threads: Vec<JoinHandle<()>>) -> Instant {
+        let joined: Vec<_> = threads.into_iter().map(JoinHandle::join).collect();
+        let ended = Instant::now();
+        self.has_ended.store(true, Ordering::Relaxed);
+        self.arrived.notify_all();
+        if let Some(Err(panic)) = joined.into_iter().find(Result::is_err) {
+            std::panic::resume_unwind(panic);
+        }
+        ended
     }
 
     /// Runs a client to its end.
@@ -332,7 +351,11 @@ impl Shared<'_> {
     }
 
     /// Reports while the clients run, and ends those that block after the run is over or broken.
-    fn attend(&self, hooks: &ReportHooks, interrupters: &[Interrupter]) -> anyhow::Result<()> {
+    fn attend(
+        &self,
+        hooks: &ReportHooks,
+        interrupters: &[Interrupter],
+    ) -> anyhow::Result<Attended> {
         let mut before = EventTally::default();
         let mut last = self.begun;
         let mut checkpoints = self.limits.checkpoints.iter();
@@ -352,7 +375,9 @@ impl Shared<'_> {
                 ending.is_due = true;
             }
             if self.is_broken() {
-                ending.look(interrupters);
+                if ending.look(interrupters) {
+                    return Ok(Attended::Abandoned);
+                }
                 continue;
             }
             if !self.is_warm.load(Ordering::Relaxed) {
@@ -385,7 +410,7 @@ impl Shared<'_> {
                 (before, checkpoint) = (EventTally::default(), checkpoints.next());
             }
         }
-        Ok(())
+        Ok(Attended::Ended)
     }
 
     /// What was counted so far was warm-up, or was reported.
@@ -468,32 +493,51 @@ impl Shared<'_> {
     }
 }
 
-/// Ends statements that go on after the run was broken, and then their connections.
+/// Ends statements that go on after the run was broken, then their connections, and then the wait
+/// for them.
 #[derive(Default)]
 struct LateClients {
     since: Option<Instant>,
-    is_asked: bool,
+    step: LateStep,
     /// Nothing is waited for.
     is_due: bool,
 }
 
+/// What is done next.
+#[derive(Default)]
+enum LateStep {
+    #[default]
+    Ask,
+    Interrupt,
+    Abandon,
+}
+
 impl LateClients {
-    fn look(&mut self, interrupters: &[Interrupter]) {
+    /// Whether the clients are given up.
+    fn look(&mut self, interrupters: &[Interrupter]) -> bool {
         let now = Instant::now();
         let since = *self.since.get_or_insert(now);
         if now < since + GRACE && !std::mem::take(&mut self.is_due) {
-            return;
+            return false;
         }
-        // A server goes on when its client has gone, so it is asked to end first.
-        match std::mem::replace(&mut self.is_asked, true) {
-            false => thread::scope(|scope| {
-                interrupters.iter().for_each(|one| {
-                    scope.spawn(|| one.cancel_statement());
+        self.step = match self.step {
+            // A server goes on when its client has gone, so it is asked to end first.
+            LateStep::Ask => {
+                thread::scope(|scope| {
+                    interrupters.iter().for_each(|one| {
+                        scope.spawn(|| one.cancel_statement());
+                    });
                 });
-            }),
-            true => interrupters.iter().for_each(Interrupter::interrupt),
-        }
-        self.since = Some(now);
+                LateStep::Interrupt
+            }
+            LateStep::Interrupt => {
+                interrupters.iter().for_each(Interrupter::interrupt);
+                LateStep::Abandon
+            }
+            LateStep::Abandon => return true,
+        };
+        self.since = Some(Instant::now());
+        false
     }
 }
 

@@ -79,3 +79,17 @@ fn limits_and_reports_are_those_of_the_options() {
     assert!(ended.stdout.contains(told), "{}", ended.stdout);
     rqps.assert_nothing_is_left();
 }
+
+#[test]
+fn a_script_that_never_returns_is_ended_by_force() {
+    let rqps = Rqps::new();
+    let path = rqps.path("endless.lua");
+    fs::write(&path, "function event() while true do end end\n").unwrap();
+    let words = format!("{} --time=1 --forced-shutdown=1 run sqlite", path.display());
+    let ended = sysbench(&rqps, &words);
+    assert_eq!(ended.status.code(), Some(2), "{}", ended.stderr);
+    assert!(ended.stderr.contains("the script does not return"), "{}", ended.stderr);
+    let told = "Number of unfinished transactions on forced shutdown: 1";
+    assert!(ended.stdout.contains(told), "{}", ended.stdout);
+    rqps.assert_nothing_is_left();
+}

@@ -62,19 +62,27 @@ impl SqliteInterrupt {
 
 /// SQL reaches no file but its database: SQLite runs with rqps's own rights, and statements may
 /// be a user's, or come with a folder from elsewhere. ATTACH and VACUUM INTO name a file; a plain
-/// VACUUM attaches one without a name.
+/// VACUUM attaches one without a name. Two pragmas name folders, for all connections of rqps.
 unsafe extern "C" fn within(
     _: *mut c_void,
     action: c_int,
-    file: *const c_char,
+    name: *const c_char,
     _: *const c_char,
     _: *const c_char,
     _: *const c_char,
 ) -> c_int {
-    // SAFETY: SQLite passes null or a text that ends with a zero.
-    let is_nameless = || !file.is_null() && unsafe { *file } == 0;
+    let name = match name.is_null() {
+        true => None,
+        // SAFETY: SQLite passes null or a text that ends with a zero.
+        false => Some(unsafe { CStr::from_ptr(name) }.to_bytes()),
+    };
+    let is_folder = || {
+        let folders: [&[u8]; 2] = [b"temp_store_directory", b"data_store_directory"];
+        name.is_some_and(|name| folders.iter().any(|one| name.eq_ignore_ascii_case(one)))
+    };
     match action {
-        ffi::SQLITE_ATTACH if !is_nameless() => ffi::SQLITE_DENY,
+        ffi::SQLITE_ATTACH if name != Some(b"") => ffi::SQLITE_DENY,
+        ffi::SQLITE_PRAGMA if is_folder() => ffi::SQLITE_DENY,
         _ => ffi::SQLITE_OK,
     }
 }
@@ -386,9 +394,15 @@ mod tests {
     fn statements_reach_no_other_file() {
         let (directory, mut sqlite) = database();
         let other = directory.path().join("other");
-        for sql in
-            ["attach 'F' as o", "vacuum into 'F'", "vacuum main into 'F'", "attach 'F'||'' as o"]
-        {
+        for sql in [
+            "attach 'F' as o",
+            "vacuum into 'F'",
+            "vacuum main into 'F'",
+            "attach 'F'||'' as o",
+            "pragma temp_store_directory = 'F'",
+            "pragma Temp_Store_Directory = ''",
+            "pragma data_store_directory = 'F'",
+        ] {
             let error = sqlite.run(&sql.replace('F', &other.display().to_string())).unwrap_err();
             // SQLITE_AUTH
             assert!(error.to_string().ends_with("(23)"), "{sql}: {error}");

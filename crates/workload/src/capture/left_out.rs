@@ -4,7 +4,7 @@ use rqps_dbms::Lexis;
 
 use super::items::{SqlItem, items};
 use super::shape::{StatementShape, first_word};
-use crate::sql::{refusal, split};
+use crate::sql::{NOT_IN_A_FOLDER, refusal, split};
 
 /// First words of what can be measured.
 const MEASURED: [&str; 9] =
@@ -106,8 +106,8 @@ pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Optio
             return left(reason, true);
         }
     }
-    if let Some(reason) = statements.iter().find_map(refusal) {
-        return left(reason, false);
+    if let Some(what) = statements.iter().find_map(refusal) {
+        return left(format!("{what}{NOT_IN_A_FOLDER}"), false);
     }
     if statements.is_empty() {
         return left("it has no statement".to_string(), true);

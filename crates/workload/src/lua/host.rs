@@ -11,6 +11,7 @@ use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Target, T
 use super::random::{ScriptRandom, UniqueNumbers};
 use super::statement::{SqlEffect, filled, may_write, pieces};
 use super::values::{Kind, ParameterValue, send, written};
+use crate::sql::refusal_of_text;
 
 /// Where statements go.
 #[derive(Clone, Debug)]
@@ -236,10 +237,11 @@ impl Host {
 
     /// Sends a statement as text.
     pub(super) fn query(&mut self, id: usize, sql: &str) -> CallEnd {
-        let does = SqlEffect::of_text(sql);
-        if self.settings.wrote.is_some() && does == SqlEffect::Write {
-            self.note_write(sql);
+        if self.is_refused(sql) {
+            return CallEnd::Failed;
         }
+        let does = SqlEffect::of_text(sql);
+        self.note_write(sql);
         if let Some(seen) = &mut self.seen {
             seen.push((sql.to_string(), sql.to_string()));
         }
@@ -289,18 +291,19 @@ impl Host {
         session.map_or((0, 0), |it| (it.serial, it.rows.first().map_or(0, Vec::len)))
     }
 
-    /// A row of the query with this number, counted from 1.
-    pub(super) fn row(&self, id: usize, serial: u64, number: usize) -> Option<&Row> {
-        let session = self.sessions.get(id).filter(|session| session.serial == serial)?;
-        session.rows.get(number.checked_sub(1)?)
+    /// A row of the query with this number, counted from 1. Each is taken once.
+    pub(super) fn take_row(&mut self, id: usize, serial: u64, number: usize) -> Option<Row> {
+        let session = self.sessions.get_mut(id).filter(|session| session.serial == serial)?;
+        session.rows.get_mut(number.checked_sub(1)?).map(std::mem::take)
     }
 
     pub(super) fn prepare(&mut self, id: usize, sql: &str) -> Option<usize> {
+        if self.is_refused(sql) {
+            return None;
+        }
         let generation = self.sessions.get(id).map_or(0, |session| session.generation);
         let (does, how) = (SqlEffect::of_text(sql), How::NotYet);
-        if self.settings.wrote.is_some() && may_write(sql) {
-            self.note_write(sql);
-        }
+        self.note_write(sql);
         if self.settings.dialect == Dialect::POSTGRES && !self.settings.is_emulating {
             // sysbench draws the name of a statement.
             self.random.bits();
@@ -409,10 +412,19 @@ impl Host {
         }
     }
 
-    fn note_write(&mut self, sql: &str) {
-        if let Some(Ok(mut wrote)) = self.settings.wrote.as_ref().map(|wrote| wrote.lock()) {
+    fn note_write(&self, sql: &str) {
+        if let Some(wrote) = &self.settings.wrote
+            && may_write(sql)
+            && let Ok(mut wrote) = wrote.lock()
+        {
             wrote.get_or_insert_with(|| sql.to_string());
         }
+    }
+
+    /// Whether a statement reaches beyond the contender's own data; this fails then.
+    fn is_refused(&mut self, sql: &str) -> bool {
+        let what = refusal_of_text(sql, self.settings.dialect.lexis);
+        what.map(|what| self.fail(None, Error::Client(what))).is_some()
     }
 
     /// Remembers an error, and does what lets the event begin again if it may.

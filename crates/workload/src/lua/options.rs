@@ -63,6 +63,8 @@ const fn option(
     KnownOption { name, kind, default, about }
 }
 
+const MOST_THREADS: f64 = 10_000.0;
+
 use OptionKind::{Double, Flag, Int, List, Size, Text};
 
 /// Groups of options with their headings, as of sysbench 1.0.20; `--warmup-time` is newer.
@@ -211,6 +213,19 @@ impl ScriptOptions {
         match self.get(name) {
             Some(OptionValue::Number(number)) => *number,
             _ => 0.0,
+        }
+    }
+
+    /// As many as there are clients. A script may declare them anew, with any default.
+    pub fn threads(&self) -> Result<u32, String> {
+        // The old name counts where the new one has its default.
+        let threads = match self.number("num-threads") {
+            old if old > 1.0 => old,
+            _ => self.number("threads"),
+        };
+        match (1.0..=MOST_THREADS).contains(&threads) {
+            true => Ok(threads as u32),
+            false => Err(format!("--threads={threads} must be from 1 to {MOST_THREADS}")),
         }
     }
 

@@ -43,7 +43,8 @@ pub struct Trial {
 }
 
 /// The beginning of errors that a server would not mend.
-const CERTAIN: [&str; 3] = ["unknown name ", "is not given to scripts", "cannot require"];
+const CERTAIN: [&str; 4] =
+    ["unknown name ", "is not given to scripts", "cannot require", "which a script may not"];
 
 impl LuaScript {
     /// Reads a script, for a command.
@@ -61,6 +62,7 @@ impl LuaScript {
         let draws = ScriptOptions::new(None).and_then(|options| options.draws());
         let random = ScriptRandom::new([1, 2], draws.map_err(LuaFault)?);
         let state = ScriptState::new(&settings, 0, random)?;
+        state.keep_required(&files);
         let (declared, commands) = (state.declared()?, state.commands()?);
         let has_event = state.has("event");
         Ok(LuaScript { files, declared, commands, has_event })
@@ -116,11 +118,11 @@ impl LuaScript {
         name: &str,
     ) -> Result<(), Error> {
         let is_parallel = self.command(name).is_some_and(|command| command.is_parallel);
-        let threads = if is_parallel { options.number("threads").max(1.0) as usize } else { 1 };
+        let threads = if is_parallel { options.threads().map_err(Error::Client)? } else { 1 };
         let part = |tid: u32, seed: [u64; 2]| {
             LuaClient::load(settings, options, tid, seed)?.state().command(name)
         };
-        let seeds = command_seeds(threads);
+        let seeds = command_seeds(threads as usize);
         if let [seed] = seeds[..] {
             return part(0, seed);
         }

@@ -2,6 +2,7 @@
 //! the clock and a place to print to: no files, no programs, no environment, no foreign functions
 //! and no compiled code, from which it could break out.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use rqps_plan::suggestion;
 use rqps_wire::{Class, Error};
 
 use super::fault::{LuaFault, syntax, told};
-use super::files::ScriptFiles;
+use super::files::{ScriptFiles, required};
 use super::host::{CallEnd, Host, HostSettings, SharedHost};
 use super::options::{DeclaredOption, OptionKind, OptionValue, ScriptOptions};
 use super::random::ScriptRandom;
@@ -136,6 +137,23 @@ impl ScriptState {
             Ok(LuaCommand { name: table.get("name")?, is_parallel: table.get("parallel")? })
         };
         found.into_iter().map(one).collect::<mlua::Result<_>>().map_err(fault)
+    }
+
+    /// Keeps all modules that the script names, also those that only another command requires.
+    pub(super) fn keep_required(&self, files: &ScriptFiles) {
+        let mut seen = BTreeSet::new();
+        let mut texts = vec![files.text.clone()];
+        while let Some(text) = texts.pop() {
+            for name in required(&text).filter(|name| seen.insert(name.to_string())) {
+                // What is not found may be in a comment; requiring it tells.
+                let Ok(module) = files.module(name) else { continue };
+                let chunk = self.lua.load(module.as_str()).set_mode(ChunkMode::Text);
+                if chunk.into_function().is_ok() {
+                    files.keep(name, &module);
+                    texts.push(module);
+                }
+            }
+        }
     }
 
     pub(super) fn has(&self, function: &str) -> bool {
@@ -335,10 +353,11 @@ fn statements(lua: &Lua, shared: &SharedHost, table: &Table) -> mlua::Result<()>
     table.set("query", query)?;
     let host = shared.clone();
     let row = lua.create_function(move |lua, (id, serial, number): (usize, u64, usize)| {
-        let host = lock(&host);
-        let Some(row) = host.row(id, serial, number) else { return Ok(None) };
+        // Making a table may collect garbage. Nothing of Lua runs while the host is locked.
+        let taken = lock(&host).take_row(id, serial, number);
+        let Some(row) = taken else { return Ok(None) };
         let fields = lua.create_table_with_capacity(row.len(), 0)?;
-        for (column, field) in (1..).zip(row) {
+        for (column, field) in (1..).zip(&row) {
             if let Some(field) = field {
                 fields.raw_set(column, field.as_str())?;
             }
@@ -484,7 +503,10 @@ fn texts(
         let file = format!("{}.lua", name.strip_suffix(".lua").unwrap_or(&name));
         let chunk = lua.load(text.as_str()).set_name(format!("={file}")).set_mode(ChunkMode::Text);
         match chunk.into_function() {
-            Ok(function) => Ok((Some(function), None)),
+            Ok(function) => {
+                files.keep(&name, &text);
+                Ok((Some(function), None))
+            }
             Err(error) => Ok((None, Some(syntax(lua, &file, &text, &error).0))),
         }
     })?;

@@ -61,15 +61,16 @@ impl SqlEffect {
     }
 }
 
-/// Whether a statement may change rows, or lock them.
+/// Whether a text may change rows, or lock them. It may be several statements.
 pub(super) fn may_write(sql: &str) -> bool {
-    let lower = sql.to_ascii_lowercase();
-    let mut words = lower.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-    match SqlEffect::of_text(sql) {
-        SqlEffect::Nothing => false,
-        SqlEffect::Write => true,
-        SqlEffect::ReturnRows => words.any(|word| WRITING.contains(&word)),
-    }
+    let mut parts = sql.split(';').filter(|part| !part.trim().is_empty()).peekable();
+    let is_empty = parts.peek().is_none();
+    let writes = |part: &str| {
+        let mut words = part.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        SqlEffect::of_text(part) == SqlEffect::Write
+            || words.any(|word| WRITING.iter().any(|one| word.eq_ignore_ascii_case(one)))
+    };
+    is_empty || parts.any(writes)
 }
 
 /// A text between its `?`, which stand for values; those in quotes do not.
@@ -130,6 +131,10 @@ mod tests {
             ("set autocommit=0", SqlEffect::Nothing, false),
             ("UPDATE t SET k=k+1", SqlEffect::Write, true),
             ("vacuum", SqlEffect::Write, true),
+            ("begin; delete from t; commit;", SqlEffect::Nothing, true),
+            ("select 1; truncate t", SqlEffect::ReturnRows, true),
+            ("With x As (select 1) Insert into t table x", SqlEffect::ReturnRows, true),
+            ("select 1;\n", SqlEffect::ReturnRows, false),
             ("", SqlEffect::Write, true),
         ] {
             assert_eq!((SqlEffect::of_text(sql), may_write(sql)), (does, writes), "{sql}");

@@ -1,6 +1,6 @@
 //! The load and the scripts as tasks, and how they are run on a server.
 
-use std::fs;
+use std::fs::File;
 use std::path::Path;
 
 use rqps_load::{Order, Schedule, Until};
@@ -21,11 +21,9 @@ use crate::asked::{Asked, FlagError};
 use crate::explain::{Explained, explained};
 use crate::random::derive;
 use crate::script::Script as Statements;
+use crate::script_text::script_text;
 use crate::sql::checked_id;
 use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, WorkloadError};
-
-/// Bytes of a script at most.
-const LONGEST: u64 = 1 << 20;
 
 /// Scripts at most, as in pgbench.
 pub const MOST_SCRIPTS: usize = 128;
@@ -77,16 +75,8 @@ fn title(source: &str, is_builtin: bool) -> &str {
 
 /// The text of a file.
 fn read(path: &str) -> Result<String, String> {
-    let wrong = |error: &dyn std::fmt::Display| format!("could not open file '{path}': {error}");
-    let length = fs::metadata(path).map_err(|error| wrong(&error))?.len();
-    if length > LONGEST {
-        return Err(wrong(&format!("it has {length} bytes, and a script has at most {LONGEST}")));
-    }
-    let bytes = fs::read(path).map_err(|error| wrong(&error))?;
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        wrong(&format!("byte {at} is not UTF-8. Convert it to UTF-8"))
-    })
+    let text = File::open(path).and_then(script_text);
+    text.map_err(|error| format!("could not open file '{path}': {error}"))
 }
 
 /// As a comparison asks for it.

@@ -17,7 +17,7 @@ use super::packed::{GZIP, is_dump_folder, restored, unpacked};
 use super::parameter::{QueryParameter, ValueSource};
 use super::placeholders::{Bound, bind};
 use super::query::{Entry, QueryOptions, SqlQuery, checked_id, header};
-use super::refused::{only_reads, refusal};
+use super::refused::{NOT_IN_A_FOLDER, only_reads, refusal};
 use super::single;
 use super::statements::{SqlStatement, StatementReader, split};
 use super::tokens::error;
@@ -480,7 +480,10 @@ fn id_and_dbms(name: &str) -> Result<(&str, Option<Dbms>), FolderError> {
 fn check_allowed(file: &str, statement: &SqlStatement<'_>) -> Result<(), FolderError> {
     match refusal(statement) {
         None => Ok(()),
-        Some(what) => Err(FolderError::of_text(file, error(statement.line, &what))),
+        Some(what) => {
+            let what = format!("{what}{NOT_IN_A_FOLDER}");
+            Err(FolderError::of_text(file, error(statement.line, &what)))
+        }
     }
 }
 

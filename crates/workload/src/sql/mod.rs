@@ -37,7 +37,7 @@ pub use faults::FolderFaults;
 pub(crate) use limited::within;
 pub use load::RefusedStatement;
 pub(crate) use query::{checked_id, header};
-pub(crate) use refused::{only_reads, refusal};
+pub(crate) use refused::{NOT_IN_A_FOLDER, only_reads, refusal, refusal_of_text};
 pub(crate) use statements::{Begun, split};
 pub(crate) use tokens::{Part, Placeholder, SqlTextError, SqlToken, Tokens};
 

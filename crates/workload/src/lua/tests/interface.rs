@@ -36,6 +36,22 @@ end"
 }
 
 #[test]
+fn many_rows_are_taken_one_after_another() {
+    let bench = Bench::new();
+    let printed = bench.printed(&format!(
+        "{TABLE}
+function event()
+   con:query([[with recursive n(i) as (select 1 union all select i + 1 from n
+      where i < 5000) insert into t (id) select i from n]])
+   local rs, sum = con:query('select id, id + 1 from t order by id'), 0
+   for i = 1, rs.nrows do sum = sum + rs:fetch_row()[2] end
+   print(rs.nrows, sum, rs:fetch_row())
+end"
+    ));
+    assert_eq!(printed.unwrap(), "5000\t12507500\tnil\n");
+}
+
+#[test]
 fn statements_are_prepared_with_parameters() {
     let bench = Bench::new();
     let text = format!(

@@ -28,6 +28,7 @@ fn nothing_but_sql_is_reached() {
         ("jit.attach(print, 'trace')".to_string(), "attempt to call field 'attach'"),
         ("load('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),
         ("loadstring('\\27LJ')".to_string(), "compiled Lua is not given to scripts"),
+        ("newproxy(true)".to_string(), "attempt to call global 'newproxy'"),
         ("string.dump(print)".to_string(), "string.dump is not given to scripts"),
     ] {
         let error = bench.printed(&format!("function event() {code} end")).unwrap_err();
@@ -92,4 +93,25 @@ fn texts_can_still_be_compiled() {
     let expected = "2\ttrue\nmine:1: unexpected symbol near '<eof>'\n7\na1\nbc\n\
                     true\ttrue\tstring\tLuaJIT\n";
     assert_eq!(printed.unwrap(), expected);
+}
+
+#[test]
+fn statements_that_reach_files_or_programs_are_not_sent() {
+    let bench = Bench::new();
+    for call in ["con:query(sql)", "con:prepare(sql)", "db_query(sql)"] {
+        let text = format!(
+            "function event()
+                db_connect()
+                local con = sysbench.sql.driver():connect()
+                local sql = \"copy p from program 'id'\"
+                {call}
+             end"
+        );
+        let error = bench.printed(&text).unwrap_err();
+        let told = "COPY PROGRAM runs a program, which a script may not";
+        assert!(error.contains(told), "{call}: {error}");
+        let options = script(&text).unwrap().options().unwrap();
+        let error = script(&text).unwrap().trial(Dialect::POSTGRES, &options).unwrap_err();
+        assert!(error.to_string().contains(told), "{call}: {error}");
+    }
 }

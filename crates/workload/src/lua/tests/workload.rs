@@ -115,12 +115,22 @@ fn a_script_makes_its_tables_and_is_measured() {
 
 #[test]
 fn a_write_of_a_script_that_should_only_read_is_told() {
+    for (call, sql) in [
+        ("con:query", "update sbtest1 set k = 1 where id = 1"),
+        ("con:query", "with x as (select 1) update sbtest1 set k = 1"),
+        ("con:prepare", "with x as (select 1) update sbtest1 set k = 1"),
+    ] {
+        tells_a_write(call, sql);
+    }
+}
+
+fn tells_a_write(call: &str, sql: &str) {
     let bench = Bench::new();
-    let text = READS.replace(
-        "function event()",
+    let late = format!(
         "events = 0\nfunction event()\nevents = events + 1\n\
-         if events > 150 then con:query('update sbtest1 set k = 1 where id = 1') end\n",
+         if events > 150 then {call}('{sql}') end\n"
     );
+    let text = READS.replace("function event()", &late);
     assert_eq!(trial(&text).unwrap().writes, None, "beyond the trial");
     let plan = plan(&text, Class::Range);
     let site = Site {
@@ -139,7 +149,7 @@ fn a_write_of_a_script_that_should_only_read_is_told() {
         cast.parts[0].work.execute().unwrap();
     }
     let told = driver.told().unwrap();
-    assert!(told.contains("it has sent one: update sbtest1 set k = 1"), "{told}");
+    assert!(told.contains(&format!("it has sent one: {}", &sql[..30])), "{told}");
 }
 
 #[test]
@@ -165,4 +175,44 @@ fn a_sleep_is_refused_in_slices() {
             Err(error) => assert!(!told.is_empty() && error.to_string().contains(told), "{error}"),
         }
     }
+}
+
+#[test]
+fn modules_of_all_commands_are_stored() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "s.lua",
+        "require('loaded')
+         function prepare() require('rows') end
+         function event() end -- require('gone'), require('broken')",
+    );
+    write("loaded.lua", "function cleanup() require 'later' end");
+    write("rows.lua", "x = require(\"deep.rows\")");
+    write("later.lua", "");
+    write("broken.lua", "SECRET: no Lua");
+    std::fs::create_dir(folder.path().join("deep")).unwrap();
+    write("deep/rows.lua", "return 7");
+    let given = folder.path().join("s.lua");
+    let script = LuaScript::read(given.to_str().unwrap(), "run").unwrap();
+    let modules = script.files.modules();
+    assert_eq!(modules.keys().collect::<Vec<_>>(), ["deep.rows", "later", "loaded", "rows"]);
+    let stored = ScriptFiles::stored("s.lua", script.files.text(), modules);
+    let stored = LuaScript::of_files(Arc::new(stored), "run").unwrap();
+    let (bench, options) = (Bench::new(), stored.options().unwrap());
+    stored.run_command(&bench.settings(&stored), &options, "prepare").unwrap();
+}
+
+#[test]
+fn a_script_starts_no_more_threads_than_a_user_may() {
+    let script = script(
+        "sysbench.cmdline.options = {threads = {'mine', 2000000000}}
+         sysbench.cmdline.commands = {
+            prepare = {function() end, sysbench.cmdline.PARALLEL_COMMAND},
+         }",
+    );
+    let (script, bench) = (script.unwrap(), Bench::new());
+    let options = script.options().unwrap();
+    let error = script.run_command(&bench.settings(&script), &options, "prepare").unwrap_err();
+    assert!(error.to_string().contains("--threads=2000000000 must be from 1 to 10000"), "{error}");
 }
