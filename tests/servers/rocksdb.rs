@@ -4,12 +4,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use crate::common::result::RunResult;
 use crate::common::{Rqps, Running, await_that, entries, processes};
 use rusqlite::Connection;
-use rustix::process::Signal;
 use serde_json::Value;
 
 const OLD: &str = "rocksdb@9.7.3";
@@ -202,18 +200,16 @@ fn a_database_that_dies_is_told_and_nothing_is_left_of_it() {
          --no-guards --instructions=none"
     );
     let running = compare(&rqps, &arguments);
-    running.wait_for("round 1");
-    // Of the databases, that of the contender, when all are loaded.
-    std::thread::sleep(Duration::from_secs(2));
+    running.wait_for("round 2 of at most 3");
+    let folder = rqps.data(1).with_file_name("1-round");
     let is_contender = |pid: &i32| {
         let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
         words.contains("rocksdb-10.4.2-maven")
     };
-    let victims = || processes::below(&rqps.home()).into_iter().filter(is_contender);
-    await_that("the contender's database is up", || victims().next().is_some());
-    victims().for_each(|pid| processes::signal(pid, Signal::KILL));
-    let ended = running.finish();
-    assert_ne!(ended.status.code(), Some(0), "{}", ended.stdout);
-    assert!(ended.stderr.contains("rocksdb@10.4.2"), "{}", ended.stderr);
+    let victim = || processes::below(&folder).into_iter().find(is_contender);
+    await_that("the contender's database is up", || victim().is_some());
+    processes::kill(victim().unwrap());
+    let ended = running.finish().expect_code(3);
+    ended.says(&["error: rocksdb@10.4.2: ", "signal: 9"]);
     rqps.assert_nothing_is_left();
 }
