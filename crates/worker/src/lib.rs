@@ -31,7 +31,7 @@ pub enum WorkerError {
     NoFunction(&'static str),
     #[error("{name} = {value}: write {takes}")]
     Value { name: String, value: String, takes: &'static str },
-    #[error("'{0}' is no option: a name has letters, digits, _ and .")]
+    #[error("'{0}' is no option: a name has letters, digits, dots and _")]
     Name(String),
     #[error(
         "{name} = {value}: this is more than one value. Close all braces, and write ; only within \

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::comparison::comparison;
 use crate::made::html;
-use crate::page::{DARK, LIGHT, NARROW, chromium, narrow, rows, used};
+use crate::page::{DARK, LIGHT, NARROW, all_used, chromium, narrow, rows, used};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, few, fifty, suite, whole_runs};
 
@@ -149,11 +149,8 @@ fn whatever_the_names_and_numbers_the_page_works() {
     }
     let of_steps = [silent, nothing, many, steps, silent_tests, brief_tests];
     let compared = [early, suite::comparison(), idle, hostile, crowd, brief];
-    for run in of_steps.into_iter().chain(compared) {
-        if used(&html(&run), "", LIGHT).is_none() {
-            return;
-        }
-    }
+    let pages: Vec<String> = of_steps.iter().chain(&compared).map(html).collect();
+    all_used(&pages, LIGHT);
 }
 
 /// A contender was never started.
@@ -180,11 +177,8 @@ fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
     for pass in rounds.rounds.iter_mut().filter(|pass| pass.round <= 4) {
         pass.slices.retain(|slice| slice.arm != "slow");
     }
-    for run in [few(many), steps, tests, rounds] {
-        if used(&narrow(&html(&run)), "", NARROW).is_none() {
-            return;
-        }
-    }
+    let pages = [few(many), steps, tests, rounds].map(|run| narrow(&html(&run)));
+    all_used(&pages, NARROW);
 }
 
 /// Nothing that a link can hold as it is.

@@ -57,6 +57,15 @@ pub(crate) fn used(page: &str, place: &str, arguments: &[&str]) -> Option<Value>
     Some(seen)
 }
 
+/// Uses several pages at once: a browser waits for most of the time.
+pub(crate) fn all_used(pages: &[String], arguments: &[&str]) {
+    std::thread::scope(|scope| {
+        for page in pages {
+            scope.spawn(|| used(page, "", arguments));
+        }
+    });
+}
+
 /// A table that was seen.
 pub(crate) fn rows(table: &Value) -> Vec<Vec<&str>> {
     fn list(value: &Value) -> &Vec<Value> {

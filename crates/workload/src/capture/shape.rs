@@ -168,8 +168,8 @@ const NO_TOKEN: &str = "a part of it does not end or is not known. It may have b
 const NAMED: &str = "it has parameters with names, which a folder would take for its own";
 const BACKSLASH: &str = "a backslash may end a text in quotes or not, by a setting of its session";
 
-/// Whether a text in quotes ends elsewhere if backslashes escape nothing (NO_BACKSLASH_ESCAPES), and
-/// both may have been meant.
+/// Whether a text in quotes ends elsewhere if backslashes escape nothing (NO_BACKSLASH_ESCAPES),
+/// and both may have been meant.
 fn has_two_readings(text: &str, lexis: Lexis) -> bool {
     let may_end =
         lexis.backslash == Backslash::InLiterals && (text.contains("\\'") || text.contains("\\\""));

@@ -1,5 +1,5 @@
-//! The files of a script: its own text, and those of the modules that it requires. A module may come
-//! from somebody else, and rqps often runs as root: no link is followed to it.
+//! The files of a script: its own text, and those of the modules that it requires. A module may
+//! come from somebody else, and rqps often runs as root: no link is followed to it.
 
 use std::collections::BTreeMap;
 use std::fs::File;
