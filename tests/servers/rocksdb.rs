@@ -201,7 +201,7 @@ fn cpu(pid: i32) -> Option<f64> {
 }
 
 #[test]
-fn a_database_that_dies_is_told_and_nothing_is_left_of_it() {
+fn a_database_that_dies_is_told_and_no_process_is_left() {
     let rqps = Rqps::with_own_locks();
     let arguments = format!(
         "{OLD} {NEW} --workload rocksdb:readrandom --no-control --rows 5K --secs 5 --rounds 3 \
@@ -221,5 +221,5 @@ fn a_database_that_dies_is_told_and_nothing_is_left_of_it() {
     processes::kill(victim().unwrap());
     let ended = running.finish().expect_code(3);
     ended.says(&["error: rocksdb@10.4.2: ", "signal: 9"]);
-    rqps.assert_nothing_is_left();
+    rqps.assert_no_server_is_left();
 }
