@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::Args;
 use rqps_dbms::Dialect;
 use rqps_plan::{Build, Contender};
-use rqps_system::printable;
+use rqps_system::{Cancel, printable};
 use rqps_workload::{CaptureError, CaptureOptions, capture_file, capture_server};
 
 use super::exit::Exit;
@@ -54,8 +54,8 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
                     contender.name()
                 )
             };
-            let cancel = super::cancel::listen().context("cannot catch signals")?;
-            let Some(target) = rqps_dbms::target(contender.dbms, url, &cancel)? else {
+            // Ctrl-C ends the process at once: nothing is made on the server.
+            let Some(target) = rqps_dbms::target(contender.dbms, url, &Cancel::default())? else {
                 bail!("'{}' has no servers. Name a server", contender.name())
             };
             let capture = capture_server(&target, Dialect::from(&contender), options)?;

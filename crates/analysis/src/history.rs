@@ -4,7 +4,7 @@ use rqps_plan::Contender;
 use rqps_store::Run;
 use serde::Serialize;
 
-use crate::comparison::{Alike, alike};
+use crate::builds::{Alike, alike};
 
 /// Fewer versions are no history.
 const FEWEST: usize = 3;

@@ -140,7 +140,7 @@ impl Launch<'_> {
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
         // From then on only the server holds the lock.
-        let child = program::start(command).map_err(|error| self.failed(error.to_string()))?;
+        let mut child = program::start(command).map_err(|error| self.failed(error.to_string()))?;
         let pid = child.id() as i32;
         let lease = Lease {
             spec: self.spec.to_string(),
@@ -148,7 +148,7 @@ impl Launch<'_> {
             data: place.data.clone(),
             log: place.log.clone(),
             server: ProcessId::of(pid)
-                .ok_or_else(|| self.failed(process::tail(&place.log, log_start)))?,
+                .ok_or_else(|| self.failed(why_ended(&mut child, &place.log, log_start)))?,
             stop_signal: self.signals.stop.as_raw(),
             is_owned: true,
             numbers: Numbers::here(),
@@ -194,7 +194,11 @@ impl Launch<'_> {
         loop {
             cancel.check()?;
             if server.has_ended() {
-                return Err(self.failed(server.tail()));
+                return Err(self.failed(why_ended(
+                    &mut server.child,
+                    &server.lease.log,
+                    server.log_start,
+                )));
             }
             match first.connect() {
                 Ok(_) => return Ok(()),
@@ -221,6 +225,17 @@ impl Launch<'_> {
 
     fn failed(&self, reason: String) -> DbmsError {
         DbmsError::Start { what: self.what, reason }.with_shortage(&self.place.data)
+    }
+}
+
+/// Why a server ended: what it wrote last, if it wrote anything.
+fn why_ended(child: &mut Child, log: &Path, log_start: u64) -> String {
+    let tail = process::tail(log, log_start);
+    match child.try_wait() {
+        Ok(Some(status)) if tail.is_empty() => {
+            format!("it ended with {status} and wrote nothing to its log")
+        }
+        _ => tail,
     }
 }
 

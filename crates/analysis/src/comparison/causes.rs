@@ -6,7 +6,6 @@ use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
 use rqps_store::{ContenderRecord, RoundRecord, Run, SliceRecord, StatementRecord};
 
-use super::builds::{Alike, alike};
 use super::costs::estimate;
 use super::course;
 use super::drift::Drift;
@@ -15,6 +14,7 @@ use super::observed::{Observed, clients_of, other_percent};
 use super::pair::Pair;
 use super::profile::Profiled;
 use super::query_plans::changes;
+use crate::builds::{Alike, alike};
 use crate::diagnosis::{Builds, Environment, Evidence, Planning, Verdict as Decided};
 
 /// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.

@@ -2,7 +2,6 @@
 //! causes.
 
 mod answers;
-mod builds;
 mod causes;
 mod costs;
 mod counters;
@@ -33,7 +32,6 @@ use costs::estimate;
 use total::shares;
 
 pub use answers::{Answered, PlanVerdict};
-pub use builds::{Alike, alike, differences};
 pub use costs::per_statement;
 pub use drift::Drift;
 pub use instructions::{CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE};

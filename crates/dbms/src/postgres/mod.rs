@@ -325,6 +325,26 @@ mod tests {
 
     #[test]
     #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
+    fn a_server_that_ends_before_it_writes_a_line_is_told_by_its_status() {
+        with_postgres(|postgres, home, place| {
+            let killed = |start: &Start<'_>| {
+                let mut prepared = postgres.prepare_start(place, start)?;
+                prepared.command = std::process::Command::new("/bin/sh");
+                prepared.command.args(["-c", "kill -9 $$"]);
+                Ok(prepared)
+            };
+            let launch = postgres.launch(home, place);
+            let error = launch.start(&killed, &Cancel::default()).err().unwrap().to_string();
+            let told = "postgres did not start: it ended with signal: 9";
+            assert!(
+                error.starts_with(told) && error.ends_with("wrote nothing to its log"),
+                "{error}"
+            );
+        });
+    }
+
+    #[test]
+    #[cfg_attr(not(feature = "servers"), ignore = "starts a server")]
     fn a_port_that_was_taken_meanwhile_is_exchanged_for_another() {
         let taken = TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let taken = (taken.local_addr().unwrap().port(), taken);
