@@ -227,7 +227,7 @@ mod tests {
         }
         for name in ["block_based_table_factory.a};wal_dir", "a;b", "a{b", "a b", "a=b"] {
             let error = error(name, "1");
-            assert!(error.contains("a name has letters, digits, _ and ."), "{name}: {error}");
+            assert!(error.contains("a name has letters, digits, dots and _"), "{name}: {error}");
         }
         assert_eq!(
             settings("compaction_options_fifo={max_table_files_size=1;ttl={a=1;b={}}}")
