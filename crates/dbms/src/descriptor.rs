@@ -141,7 +141,7 @@ pub struct Footprint {
 }
 
 /// The default engine of a DBMS comes before its others.
-static ALL: [&Descriptor; 7] = [
+static ALL: &[&Descriptor] = &[
     &crate::sqlite::DESCRIPTOR,
     &crate::postgres::DESCRIPTOR,
     &crate::mysql::MYSQL,

@@ -60,7 +60,7 @@ const SERVER: Described = Described {
 };
 
 /// By their places in [`Dbms`].
-static DBMSS: [Described; 5] = [
+const DBMSS: &[Described] = &[
     Described {
         dbms: Dbms::Sqlite,
         name: "sqlite",
@@ -98,8 +98,15 @@ static DBMSS: [Described; 5] = [
 ];
 
 impl Dbms {
-    pub const ALL: [Dbms; 5] =
-        [Dbms::Sqlite, Dbms::Postgres, Dbms::Mysql, Dbms::Mariadb, Dbms::Rocksdb];
+    pub const ALL: [Dbms; DBMSS.len()] = {
+        let mut all = [Dbms::Sqlite; DBMSS.len()];
+        let mut place = 0;
+        while place < all.len() {
+            all[place] = DBMSS[place].dbms;
+            place += 1;
+        }
+        all
+    };
 
     fn kind(self) -> &'static Described {
         &DBMSS[self as usize]

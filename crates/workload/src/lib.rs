@@ -82,7 +82,7 @@ pub fn is_table(name: &str) -> bool {
 }
 
 /// The verbs of the command line that have each contender run a workload once.
-pub static VERBS: [Verb; 5] = [
+pub static VERBS: &[Verb] = &[
     Verb::of::<insert_benchmark::InsertFlags>("ibench", "Run the Insert Benchmark"),
     Verb::of::<microbenchmark::MicroFlags>("micro", "Run the sysbench microbenchmarks"),
     Verb::of::<microbenchmark::ScaleupFlags>(
@@ -93,21 +93,31 @@ pub static VERBS: [Verb; 5] = [
     Verb::of::<dbbench::DbbenchFlags>("dbbench", "Run db_bench's workloads on RocksDB"),
 ];
 
+/// A workload of which tests are named.
+const NAMED: Comparable = Comparable {
+    name: "",
+    about: "",
+    syntax: "",
+    has_versions: false,
+    needs_names: true,
+    has_scripts: false,
+    has_options: false,
+    loads_given_sql: false,
+    has_keys: false,
+    ask: microbenchmark::asked,
+    select: |names| Ok(names.to_vec()),
+};
+
 /// What `rqps compare --workload` takes.
-static COMPARED: [Comparable; 8] = [
+static COMPARED: &[Comparable] = &[
     Comparable {
         name: "micro",
         about: "micro:TEST,… or micro:GROUP for microbenchmarks, as in micro:point-query,scan or \
                 micro:range",
         syntax: "micro:TEST,… or micro:GROUP",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
-        has_options: false,
-        loads_given_sql: false,
-        has_keys: false,
         ask: microbenchmark::asked,
         select: microbenchmark::select_names,
+        ..NAMED
     },
     Comparable {
         name: "ibench",
@@ -116,107 +126,72 @@ static COMPARED: [Comparable; 8] = [
         syntax: "ibench or ibench:STEP,… or ibench@PROFILE",
         has_versions: true,
         needs_names: false,
-        has_scripts: false,
-        has_options: false,
-        loads_given_sql: false,
-        has_keys: false,
         ask: insert_benchmark::asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "pgbench",
         about: "pgbench:SCRIPT,… for pgbench's own scripts or files, as in pgbench:select-only or \
                 pgbench:a.sql@3,b.sql",
         syntax: "pgbench:SCRIPT[@WEIGHT],…",
-        has_versions: false,
-        needs_names: true,
         has_scripts: true,
         has_options: true,
-        loads_given_sql: false,
-        has_keys: false,
         ask: pgbench::asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "lua",
         about: "lua:SCRIPT,… for Lua scripts of sysbench, as in lua:oltp_read_only or \
                 lua:./mine.lua",
         syntax: "lua:SCRIPT,…",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
         has_options: true,
-        loads_given_sql: false,
-        has_keys: false,
         ask: lua::asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "sql",
         about: "sql:DIR for the queries of a folder, as in sql:shop",
         syntax: "sql:DIR",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
-        has_options: false,
         loads_given_sql: true,
-        has_keys: false,
         ask: sql::asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "tpcc",
         about: "tpcc:WAREHOUSES for a workload derived from TPC-C, as in tpcc:10",
         syntax: "tpcc:WAREHOUSES",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
-        has_options: false,
-        loads_given_sql: false,
         has_keys: true,
         ask: tpcc::asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "tpch",
         about: "tpch:SCALE for a workload derived from TPC-H, as in tpch:0.1, tpch:SCALE,QUERY,… for \
                 some of its queries, as in tpch:0.1,q01,q06",
         syntax: "tpch:SCALE or tpch:SCALE,QUERY,…",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
-        has_options: false,
-        loads_given_sql: false,
-        has_keys: false,
         ask: sql::tpch_asked,
-        select: |names| Ok(names.to_vec()),
+        ..NAMED
     },
     Comparable {
         name: "rocksdb",
         about: "rocksdb:TEST,… for db_bench's workloads on RocksDB, as in \
                 rocksdb:readrandom,fwdrange",
         syntax: "rocksdb:TEST,…",
-        has_versions: false,
-        needs_names: true,
-        has_scripts: false,
-        has_options: false,
-        loads_given_sql: false,
-        has_keys: false,
         ask: dbbench::asked,
         select: dbbench::select,
+        ..NAMED
     },
 ];
 
 impl Wanted {
     /// The default workload.
     pub fn usual() -> Wanted {
-        let [of, ..] = &COMPARED;
-        Wanted { of, version: None, names: microbenchmark::usual() }
+        Wanted { of: &COMPARED[0], version: None, names: microbenchmark::usual() }
     }
 
     /// All forms, for help.
     pub fn about() -> String {
-        COMPARED.each_ref().map(|one| one.about).join("; ")
+        COMPARED.iter().map(|one| one.about).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -233,7 +208,7 @@ impl FromStr for Wanted {
             None => (what, None),
         };
         let of = COMPARED.iter().find(|one| one.name == name).ok_or_else(|| {
-            let hint = suggestion(name, COMPARED.each_ref().map(|one| one.name));
+            let hint = suggestion(name, COMPARED.iter().map(|one| one.name));
             format!("unknown workload '{text}': {hint}")
         })?;
         let is_complete = !(of.needs_names && names.is_empty()) && names != [""];
