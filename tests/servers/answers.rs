@@ -118,6 +118,7 @@ fn wrong_answers_of_mysql_are_found() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn wrong_answers_of_mariadb_are_found() {
     assert_found("mariadb@11.4.5", "max_error_count=65", "@@max_error_count = 65");
 }

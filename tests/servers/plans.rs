@@ -75,6 +75,7 @@ fn postgres_16_and_17_have_the_same_plans() {
 }
 
 #[test]
+#[ignore = "nightly: two servers for one more pair"]
 fn mariadb_10_and_11_differ_in_a_long_list() {
     let text = "SELECT c FROM sbtest1 WHERE id IN (?, … 1000 values)";
     let change = "Table Scan on <subquery> over Materialize is gone";

@@ -136,6 +136,7 @@ fn debian_has_mysql_9() {
 }
 
 #[test]
+#[ignore = "nightly: asks every registry"]
 fn the_registries_list_old_and_new_versions() {
     let available = available(&kept_home(), Dbms::Postgres, &mut go_on).unwrap();
     for known in ["18.0", "17.6", "12.22", "10.23", "9.6.24"] {
@@ -145,6 +146,7 @@ fn the_registries_list_old_and_new_versions() {
 }
 
 #[test]
+#[ignore = "nightly: asks every registry"]
 fn old_and_new_versions_of_mysql_and_mariadb_are_listed() {
     for (dbms, starts) in
         [(Dbms::Mysql, ["5.5.34", "8.0.33", "9."]), (Dbms::Mariadb, ["10.1.8", "11.4.5", "11.8."])]

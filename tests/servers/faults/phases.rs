@@ -206,6 +206,7 @@ fn whole_runs_that_are_done_outlive_a_kill_in_their_round() {
 
 /// Needs perf, as the test of profiles does.
 #[test]
+#[ignore = "nightly: takes a minute or more"]
 fn a_comparison_is_killed_while_a_server_is_profiled() {
     let _session = lock(&SESSION);
     let rqps = Rqps::with_own_locks();

@@ -249,38 +249,48 @@ struct Drops {
     said: [&'static str; 7],
 }
 
-const DROPS: [Drops; 2] = [
-    Drops {
-        contender: "postgres@17.6",
-        answered: &[10, 3_000, 20_000, 60_000, 100_000],
-        said: [
-            "user",
-            "comment on schema",
-            "insert into pi1",
-            "sum(length(data))",
-            "create index pi1_pdc",
-            "transactionid >= 1 order by",
-            "drop schema",
-        ],
-    },
-    Drops {
-        contender: "mysql@8.0.33",
-        answered: &[10, 60_000, 150_000],
-        said: [
-            "root",
-            "create table rqps.",
-            "insert into pi1",
-            "sum(length(data))",
-            "add index pi1_pdc",
-            "transactionid >= 1 order by",
-            "drop database",
-        ],
-    },
-];
+const DROPS_OF_POSTGRES: Drops = Drops {
+    contender: "postgres@17.6",
+    answered: &[10, 3_000, 20_000, 60_000, 100_000],
+    said: [
+        "user",
+        "comment on schema",
+        "insert into pi1",
+        "sum(length(data))",
+        "create index pi1_pdc",
+        "transactionid >= 1 order by",
+        "drop schema",
+    ],
+};
+
+const DROPS_OF_MYSQL: Drops = Drops {
+    contender: "mysql@8.0.33",
+    answered: &[10, 60_000, 150_000],
+    said: [
+        "root",
+        "create table rqps.",
+        "insert into pi1",
+        "sum(length(data))",
+        "add index pi1_pdc",
+        "transactionid >= 1 order by",
+        "drop database",
+    ],
+};
 
 #[test]
 fn a_connection_that_is_dropped_is_told_and_the_rest_can_be_done() {
-    for Drops { contender, answered, said } in DROPS {
+    DROPS_OF_POSTGRES.are_told();
+}
+
+#[test]
+#[ignore = "nightly: another DBMS in the same way"]
+fn a_dropped_connection_of_mysql_is_told_and_the_rest_can_be_done() {
+    DROPS_OF_MYSQL.are_told();
+}
+
+impl Drops {
+    fn are_told(&self) {
+        let Drops { contender, answered, said } = *self;
         let server = Server::start(contender);
         let answered = answered.iter().map(|&at| (Sender::Server, Place::Byte(at)));
         let said = said.iter().map(|&words| (Sender::Rqps, Place::Ahead(words, 0)));
@@ -306,23 +316,17 @@ struct Garbles {
     said: [(&'static str, usize); 4],
 }
 
-const GARBLES: [Garbles; 2] = [
-    Garbles {
-        contender: "postgres@17.6",
-        answered: (12, 1_331),
-        said: [("user", 5), ("insert into pi1", 5), ("insert into pi1", 0), ("insert into pi1", 3)],
-    },
-    Garbles {
-        contender: "mysql@8.0.33",
-        answered: (4, 12_007),
-        said: [
-            ("root", 36),
-            ("insert into pi1", 1),
-            ("insert into pi1", 3),
-            ("insert into pi1", 2),
-        ],
-    },
-];
+const GARBLES_OF_POSTGRES: Garbles = Garbles {
+    contender: "postgres@17.6",
+    answered: (6, 5_324),
+    said: [("user", 5), ("insert into pi1", 5), ("insert into pi1", 0), ("insert into pi1", 3)],
+};
+
+const GARBLES_OF_MYSQL: Garbles = Garbles {
+    contender: "mysql@8.0.33",
+    answered: (4, 12_007),
+    said: [("root", 36), ("insert into pi1", 1), ("insert into pi1", 3), ("insert into pi1", 2)],
+};
 
 /// How long the user waits for a run of a few seconds.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -345,7 +349,18 @@ fn ended_by_itself_or_its_user(running: Running) -> Finished {
 
 #[test]
 fn bytes_that_are_garbled_are_told_or_do_not_matter() {
-    for Garbles { contender, answered: (count, apart), said } in GARBLES {
+    GARBLES_OF_POSTGRES.are_told_or_do_not_matter();
+}
+
+#[test]
+#[ignore = "nightly: another DBMS in the same way"]
+fn garbled_bytes_of_mysql_are_told_or_do_not_matter() {
+    GARBLES_OF_MYSQL.are_told_or_do_not_matter();
+}
+
+impl Garbles {
+    fn are_told_or_do_not_matter(&self) {
+        let Garbles { contender, answered: (count, apart), said } = *self;
         let server = Server::start(contender);
         let answered = (0..count).map(|index| Place::Byte(40 + index * index * apart));
         let answered = answered.map(|place| (Sender::Server, place));

@@ -33,7 +33,7 @@ fn tests(result: &Value) -> Vec<Vec<String>> {
 fn every_dbms_runs_the_builtin_scripts() {
     let rqps = Rqps::with_own_locks();
     let contenders = "postgres@17.6 mysql@8.0.33 mariadb@11.4.5 sqlite";
-    let workload = "--workload pgbench:tpcb-like,se --query-mode prepared --rounds 3 --secs 0.2";
+    let workload = "--workload pgbench:tpcb-like,se --query-mode prepared --rounds 3 --secs 0.1";
     let ended = compare(&rqps, &format!("{contenders} {workload}"));
     assert!([Some(0), Some(1)].contains(&ended.status.code()), "{}", ended.stderr);
     for mut names in tests(&result(&rqps)) {

@@ -13,7 +13,8 @@ fn sysbench(rqps: &Rqps, words: &str) -> Finished {
 #[test]
 fn a_build_is_prepared_run_and_removed() {
     let rqps = Rqps::new();
-    let words = "oltp_read_write --threads=2 --events=40 --time=0 --table-size=1000 --tables=2 run \
+    // Nothing is written: a transaction that is a victim of another is begun again.
+    let words = "oltp_read_only --threads=2 --events=40 --time=0 --table-size=1000 --tables=2 run \
                  mariadb@11.4.5";
     let ended = sysbench(&rqps, words);
     assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
