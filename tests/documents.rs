@@ -9,7 +9,7 @@ use std::fs;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 23] = [
+const NOT_RUN: [(&str, &str); 25] = [
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),
     ("rqps dbms clean", "tests/servers/guest clean servers with it that have something to clean"),
     (".ci/run", "it runs tests"),
@@ -40,6 +40,8 @@ const NOT_RUN: [(&str, &str); 23] = [
         "tests/servers/rocksdb.rs compares versions, with less of everything",
     ),
     ("rqps dbbench", "tests/servers/rocksdb.rs runs it, with less of everything"),
+    ("rqps track ack", "tests/servers/track.rs says such words, of changes that it has made"),
+    ("rqps track note", "tests/servers/track.rs says such words, of builds that it has"),
     ("rqps selftest", "tests/nightly/selftest.rs runs it, with less of everything"),
     (
         "rqps compare postgres@15 postgres@17 --workload micro:hot-points --profile",

@@ -7,6 +7,7 @@ use rqps_dbms::{DbmsError, HomeError};
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
+use rqps_store::track::TrackError;
 use rqps_workload::CaptureError;
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
         return Exit::Usage;
     }
     if let Some(error) = error.downcast_ref::<StoreError>() {
+        return of_store(error);
+    }
+    if let Some(TrackError::Store(error)) = error.downcast_ref::<TrackError>() {
         return of_store(error);
     }
     if let Some(rqps_wire::Error::Interrupted(_)) = error.downcast_ref() {

@@ -36,6 +36,7 @@ mod sql;
 #[cfg(test)]
 mod suggestions;
 mod sysbench;
+mod track;
 mod units;
 
 use std::ffi::OsString;
@@ -65,7 +66,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
 
 Exit codes:
   0    done
-  1    compare found a regression or a wrong answer
+  1    compare or track found a regression, or compare a wrong answer
   2    the command or plan is wrong
   3    a step, check or server failed
   4    a write rate was missed (with --strict)
@@ -101,6 +102,9 @@ enum Verb {
     Run(run::Arguments),
     /// Show what a plan file expands to, with its time and disk.
     Plan(plan::Arguments),
+    /// Measure a build every night against an anchor, and find what has changed.
+    #[command(subcommand)]
+    Track(track::Verb),
     /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
     /// Check folders of your own SQL, or capture them from a server or a log.
@@ -139,6 +143,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Sysbench(arguments) => sysbench::run(&arguments),
         Verb::Run(arguments) => run::run(&arguments),
         Verb::Plan(arguments) => plan::run(&arguments),
+        Verb::Track(verb) => track::run(&verb),
         Verb::Report(arguments) => report::run(&arguments),
         Verb::Sql(verb) => sql::run(&verb),
         Verb::Capture(arguments) => capture::run(&arguments),

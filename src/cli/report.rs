@@ -324,7 +324,7 @@ pub(super) fn print_result(report: &Report<'_>, json: bool) -> anyhow::Result<()
 
 /// Where stdout is shown. Colour is for a person at a terminal who has not declined it
 /// (no-color.org).
-fn terminal() -> Terminal {
+pub(super) fn terminal() -> Terminal {
     let size = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal());
     let Some((_, columns)) = size else { return Terminal::PLAIN };
     let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());

@@ -127,6 +127,12 @@ impl Session {
 }
 
 impl SessionOptions {
+    /// A new run in a folder, of which nothing is printed.
+    pub(crate) fn for_folder(out: PathBuf) -> Self {
+        let (resume, strict, keep_data, json) = (false, false, false, false);
+        SessionOptions { out: Some(out), resume, strict, keep_data, json }
+    }
+
     /// Where the results go.
     pub(crate) fn directory(&self, verb: &str) -> PathBuf {
         let compact = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%S");

@@ -42,7 +42,7 @@ const NOTHING: Given =
 /// Flags stay unchanged, except sizes and times. SQLite replaces servers where the page is not
 /// about them, and MySQL and MariaDB in comparisons, where starting them takes most of the time:
 /// `src/cli/documents.rs` parses the named contenders, and other tests start them.
-static GIVEN: [Given; 15] = [
+static GIVEN: [Given; 16] = [
     Given {
         page: "README.md",
         small: &[("--budget 2m", "--budget 2m --workload micro:point-query $FEW")],
@@ -194,6 +194,17 @@ static GIVEN: [Given; 15] = [
             ("point --secs 30", "point-query --secs 0.2 --rows 2K"),
         ],
         encrypts: true,
+        ..NOTHING
+    },
+    Given {
+        page: "docs/track.md",
+        small: &[
+            (
+                "postgres@17.6 --workload micro:point,range -- --budget 30m",
+                "sqlite --workload micro:point-query -- --rows 2K --secs 0.2 --rounds 3 --loads 1 --no-guards",
+            ),
+            ("main=postgres@18.0", "main=sqlite?mmap_size=256M"),
+        ],
         ..NOTHING
     },
     Given {

@@ -36,6 +36,7 @@ mod sqlite;
 mod sysbench;
 mod tpcc;
 mod tpch;
+mod track;
 mod usage;
 mod wire;
 mod wire_mysql;

@@ -311,7 +311,7 @@ fn memory_does_not_grow_with_the_number_of_operations() {
 }
 
 /// Whether this machine has a SQLite of its own, which Debian's has as a library.
-fn system_library() -> Option<std::path::PathBuf> {
+pub(crate) fn system_library() -> Option<std::path::PathBuf> {
     let folders = fs::read_dir("/usr/lib").unwrap().flatten();
     let mut libraries = folders.map(|folder| folder.path().join("libsqlite3.so.0"));
     let found = libraries.find(|library| library.is_file());

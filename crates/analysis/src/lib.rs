@@ -15,3 +15,4 @@ pub mod seconds;
 pub mod steadiness;
 pub mod steps;
 pub mod suite;
+pub mod track;

@@ -1,5 +1,5 @@
 "use strict";
-// Shows the runs that contain every word of the search.
+// Shows the runs that contain every word of the search, which is kept in the address.
 
 const runs = [...document.querySelectorAll(".run")].map(run => [run, run.textContent.toLowerCase()]);
 const search = document.getElementById("search");
@@ -14,5 +14,13 @@ function filter() {
   document.getElementById("found").textContent = words.length > 0 ? `${shown} of ${runs.length}` : "";
 }
 
-search.addEventListener("input", filter);
+search.addEventListener("input", () => {
+  filter();
+  location.replace("#" + encodeURIComponent(search.value));
+});
+try {
+  search.value ||= decodeURIComponent(location.hash.slice(1));
+} catch {
+  // An address that somebody has cut has no search.
+}
 filter();

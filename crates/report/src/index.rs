@@ -1,12 +1,12 @@
 //! A folder of runs as a page, and as JSON.
 
-use maud::{DOCTYPE, Markup, PreEscaped, html};
+use maud::{Markup, PreEscaped, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rqps_store::{Run, Status};
 use serde::Serialize;
 
 use crate::comparison::{Judged, Verdicts, class, counts, label};
-use crate::html::{POLICY, STYLE};
+use crate::html::{STYLE, framed};
 use crate::model::{Model, Prose, shares};
 
 const SCRIPT: &str = include_str!("../assets/index.js");
@@ -181,34 +181,25 @@ pub fn index_json(entries: &[Entry]) -> String {
 pub fn index_html(entries: &[Entry]) -> String {
     let entries = sorted(entries);
     let runs = entries.iter().filter(|entry| matches!(entry.found, Found::Run(_))).count();
-    let page = html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta http-equiv="Content-Security-Policy" content=(POLICY);
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                title { "rqps: " (many(runs, "run")) }
-                style { (PreEscaped(STYLE)) }
-            }
-            body {
-                header {
-                    h1 { (many(runs, "run")) }
-                    p {
-                        label {
-                            "Search by DBMS, version, contender, workload, date, status: "
-                            input #search type="search" autocomplete="off";
-                        }
-                        " " span #found role="status" {}
+    let title = format!("rqps: {}", many(runs, "run"));
+    framed(
+        &title,
+        &[STYLE],
+        &html! {
+            header {
+                h1 { (many(runs, "run")) }
+                p {
+                    label {
+                        "Search by DBMS, version, contender, workload, date, status: "
+                        input #search type="search" autocomplete="off";
                     }
+                    " " span #found role="status" {}
                 }
-                main { @for entry in &entries { (draw(entry)) } }
-                script { (PreEscaped(SCRIPT)) }
             }
-        }
-    };
-    page.into_string()
+            main { @for entry in &entries { (draw(entry)) } }
+            script { (PreEscaped(SCRIPT)) }
+        },
+    )
 }
 
 fn draw(entry: &Entry) -> Markup {

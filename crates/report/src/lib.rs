@@ -14,6 +14,7 @@ mod json;
 mod model;
 mod render;
 mod report;
+mod track;
 
 use build::Extent;
 
@@ -28,6 +29,10 @@ pub use json::{SCHEMA, result_json, write_result_json};
 pub use render::{Colour, Terminal};
 pub use report::Report;
 pub use rqps_stats::verdict::ESTIMATOR;
+pub use track::{
+    ExportFormat, SiteOptions, alert_json, track_export, track_nights, track_site, track_status,
+    track_status_json,
+};
 
 /// What a terminal shows after a run: the result, its causes and how certain it is.
 pub fn text(report: &Report<'_>, terminal: Terminal) -> String {

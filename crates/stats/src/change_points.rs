@@ -6,14 +6,28 @@
 /// The first index of every segment but the first. Each change must lower the sum of squares by
 /// more than `penalty`, and no segment is shorter than `least` values.
 pub fn change_points(series: &[f64], penalty: f64, least: usize) -> Vec<usize> {
+    best_cuts(&Cost::new(series), series.len(), penalty, least)
+}
+
+/// The same for values whose variances are known: squares are divided by them, so the penalty is
+/// in units of one variance.
+pub fn weighted_change_points(
+    series: &[f64],
+    variances: &[f64],
+    penalty: f64,
+    least: usize,
+) -> Vec<usize> {
+    best_cuts(&Cost::weighted(series, variances), series.len(), penalty, least)
+}
+
+fn best_cuts(cost: &Cost, length: usize, penalty: f64, least: usize) -> Vec<usize> {
     let least = least.max(1);
-    let cost = Cost::new(series);
     // best[end]: the least cost of the series up to `end`; last[end]: where its last segment
     // starts.
-    let mut best = vec![f64::INFINITY; series.len() + 1];
-    let mut last = vec![0; series.len() + 1];
+    let mut best = vec![f64::INFINITY; length + 1];
+    let mut last = vec![0; length + 1];
     best[0] = -penalty;
-    for end in least..=series.len() {
+    for end in least..=length {
         for start in 0..=end - least {
             let total = best[start] + cost.of(start, end) + penalty;
             if total < best[end] {
@@ -23,7 +37,7 @@ pub fn change_points(series: &[f64], penalty: f64, least: usize) -> Vec<usize> {
         }
     }
     let mut changes = Vec::new();
-    let mut end = series.len();
+    let mut end = length;
     while end > 0 && last[end] > 0 {
         end = last[end];
         changes.push(end);
@@ -34,31 +48,36 @@ pub fn change_points(series: &[f64], penalty: f64, least: usize) -> Vec<usize> {
 
 /// Sums of squares around the mean of any stretch, in constant time.
 pub(crate) struct Cost {
+    weights: Vec<f64>,
     sums: Vec<f64>,
     squares: Vec<f64>,
 }
 
 impl Cost {
     pub(crate) fn new(series: &[f64]) -> Cost {
+        Cost::weighted(series, &vec![1.0; series.len()])
+    }
+
+    fn weighted(series: &[f64], variances: &[f64]) -> Cost {
         // Around the mean of all, so that little is lost to cancellation.
         let center = crate::estimate::mean(series);
         let running = |value: fn(f64) -> f64| {
             let mut sum = 0.0;
             let mut sums = vec![0.0];
-            sums.extend(series.iter().map(|x| {
-                sum += value(x - center);
+            sums.extend(series.iter().zip(variances).map(|(x, variance)| {
+                sum += value(x - center) / variance;
                 sum
             }));
             sums
         };
-        Cost { sums: running(|x| x), squares: running(|x| x * x) }
+        Cost { weights: running(|_| 1.0), sums: running(|x| x), squares: running(|x| x * x) }
     }
 
     /// Of the values from `start` to before `end`.
     pub(crate) fn of(&self, start: usize, end: usize) -> f64 {
-        let sum = self.sums[end] - self.sums[start];
-        let square = self.squares[end] - self.squares[start];
-        (square - sum * sum / (end - start) as f64).max(0.0)
+        let within = |sums: &[f64]| sums[end] - sums[start];
+        let sum = within(&self.sums);
+        (within(&self.squares) - sum * sum / within(&self.weights)).max(0.0)
     }
 }
 
@@ -137,6 +156,28 @@ mod tests {
                 assert!((total - penalty - best).abs() < 1e-9, "{bounds:?} {best}");
             }
         }
+    }
+
+    /// A value that is known four times as well counts as four values.
+    #[test]
+    fn a_value_weighs_as_much_as_it_is_known() {
+        let mut random = Xoshiro256PlusPlus::seed_from_u64(11);
+        for _ in 0..20 {
+            let series = normals(&mut random, 12);
+            let times = |at: &usize| if at.is_multiple_of(3) { 4 } else { 1 };
+            let variances: Vec<f64> = (0..12).map(|at| 1.0 / times(&at) as f64).collect();
+            let repeated = (0..12).flat_map(|at| vec![series[at]; times(&at)]);
+            let long: Vec<f64> = repeated.collect();
+            let places: Vec<usize> = weighted_change_points(&series, &variances, 1.5, 1)
+                .into_iter()
+                .map(|cut| (0..cut).map(|at| times(&at)).sum())
+                .collect();
+            // Equal values are never cut apart.
+            assert_eq!(places, change_points(&long, 1.5, 1));
+        }
+        let series = [0.0, 0.0, 3.0];
+        assert_eq!(weighted_change_points(&series, &[1.0; 3], 8.0, 1), []);
+        assert_eq!(weighted_change_points(&series, &[1.0, 1.0, 0.01], 8.0, 1), [2]);
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod hodges_lehmann;
 pub mod label;
 pub mod moderated;
 pub mod multiplicity;
+pub mod nights;
 pub mod noise;
 pub mod normalised;
 pub mod paired;

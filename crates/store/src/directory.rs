@@ -226,7 +226,7 @@ fn is_shown(plan: &Plan) -> bool {
 }
 
 /// The same data with all strings printable.
-fn shown(value: Value) -> Value {
+pub(crate) fn shown(value: Value) -> Value {
     let text = |text: String| printable(&text).into_owned();
     match value {
         Value::String(of) => Value::String(text(of)),

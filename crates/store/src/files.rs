@@ -105,6 +105,15 @@ pub fn write_whole(
     write().map_err(file("write", path))
 }
 
+/// The same for a file that must not exist yet: it appears whole, or not at all.
+pub(crate) fn write_new(path: &Path, contents: &[u8]) -> io::Result<()> {
+    let mut fresh = begin(path.parent().unwrap_or(Path::new(".")))?;
+    fresh.write_all(contents)?;
+    fresh.as_file().sync_all()?;
+    fresh.persist_noclobber(path)?;
+    Ok(())
+}
+
 /// The right to write to a run directory, held by one process at a time and released on drop. None
 /// on a file system without such locks, which does not prevent measuring.
 pub(crate) fn lock(root: &Path) -> Result<Option<Lock>, StoreError> {

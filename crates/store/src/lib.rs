@@ -20,6 +20,7 @@ mod round;
 mod schema;
 pub mod selftest;
 mod series;
+pub mod track;
 mod work;
 mod write;
 

@@ -33,7 +33,7 @@ const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css"
 const CHART_SCRIPT: &str = include_str!("../../assets/vendor/uplot/uPlot.iife.min.js");
 
 /// The browser enforces that the page neither loads nor sends anything.
-pub(crate) const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
      img-src data: blob:; form-action 'none'; base-uri 'none'";
 
 /// A part of the page, to which the contents lead.
@@ -62,6 +62,26 @@ pub fn html(report: &Report<'_>) -> String {
     let (title, head) = build::page_head(report);
     let sections = sections(report, matrix, &histories);
     let names: &[String] = matrix.map_or(&[], |matrix| &matrix.contenders);
+    framed(
+        &title,
+        &[CHART_STYLE, STYLE],
+        &html! {
+            header { h1 { (title) } (blocks(&head)) }
+            nav aria-label="Contents" {
+                @for of in &sections { a href={ "#" (of.id) } { (of.name) } }
+                (relative::contenders(names))
+            }
+            main {
+                @for of in &sections { section id=(of.id) { h2 { (of.title) } (of.body) } }
+            }
+            script { (PreEscaped(CHART_SCRIPT)) }
+            script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
+        },
+    )
+}
+
+/// A page with these styles, which needs no other files.
+pub(crate) fn framed(title: &str, styles: &[&str], body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -71,20 +91,9 @@ pub fn html(report: &Report<'_>) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { (title) }
-                style { (PreEscaped(CHART_STYLE)) (PreEscaped(STYLE)) }
+                style { @for style in styles { (PreEscaped(style)) } }
             }
-            body {
-                header { h1 { (title) } (blocks(&head)) }
-                nav aria-label="Contents" {
-                    @for of in &sections { a href={ "#" (of.id) } { (of.name) } }
-                    (relative::contenders(names))
-                }
-                main {
-                    @for of in &sections { section id=(of.id) { h2 { (of.title) } (of.body) } }
-                }
-                script { (PreEscaped(CHART_SCRIPT)) }
-                script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
-            }
+            body { (body) }
         }
     };
     page.into_string()

@@ -95,7 +95,7 @@ fn inlines(text: &Text) -> Markup {
 }
 
 /// A label; without a class it is a remark beside the others.
-pub(super) fn chip(label: &Chip, of: Option<&str>) -> Markup {
+pub(crate) fn chip(label: &Chip, of: Option<&str>) -> Markup {
     html! {
         @if label.class.is_empty() { span.dim { (label.text) } }
         @else { span class={ "chip " (label.class) } data-of=[of] { (label.text) } }

@@ -17,6 +17,7 @@ mod made;
 mod markdown;
 mod merged;
 mod microbenchmark;
+mod nights;
 #[cfg(feature = "servers")]
 mod page;
 mod post;
@@ -26,6 +27,9 @@ mod sample;
 mod suite;
 mod terminal;
 mod text;
+mod track;
+#[cfg(feature = "servers")]
+mod track_browser;
 mod whole_runs;
 
 /// The contenders of most tests.
