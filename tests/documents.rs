@@ -9,7 +9,9 @@ use std::fs;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 25] = [
+const NOT_RUN: [(&str, &str); 27] = [
+    ("rqps bisect", "tests/servers/bisect.rs searches in a repository of its own"),
+    ("git bisect run", "tests/servers/bisect.rs runs it with a small library"),
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),
     ("rqps dbms clean", "tests/servers/guest clean servers with it that have something to clean"),
     (".ci/run", "it runs tests"),

@@ -77,7 +77,7 @@ fn an_error_is_one_line_without_a_stop_that_begins_in_lower_case() {
 
 /// Names are written as they are.
 fn begins_with_a_name(text: &str) -> bool {
-    ["SCRAM", "SQLite", "TLS", "MySQL", "Postgres", "Debian"]
+    ["SCRAM", "SQLite", "TLS", "MySQL", "Postgres", "Debian", "GOOD", "BAD"]
         .iter()
         .any(|name| text.starts_with(name))
         && !text.ends_with('.')

@@ -72,6 +72,7 @@ impl Arguments {
             compiler: self.cc.clone(),
             lto: self.lto,
             source: self.source.clone(),
+            recipe: None,
             name: self.name.clone(),
             limit: self.build_limit.0,
             retry: self.retry,

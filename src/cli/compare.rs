@@ -23,6 +23,8 @@ use super::report;
 use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, Session};
 
 pub(crate) const VERB: &str = "compare";
+/// The flag for `git bisect run`.
+pub(crate) const GIT_EXIT: &str = "--git-exit";
 
 /// The budget if no workload is named.
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
@@ -195,6 +197,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "regression|code-path|plan|rows", help_heading = OUTPUT,
         default_value = "regression")]
     fail_on: ToFail,
+    /// Exit as git bisect run wants it: 0 good, 1 bad, 125 skip, 128 stop
+    ///
+    /// A commit without a verdict, or whose build or server fails, is skipped. A wrong command, a
+    /// running comparison and Ctrl-C stop git.
+    #[arg(long, help_heading = OUTPUT)]
+    git_exit: bool,
     /// Also write the verdicts as JUnit XML.
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     junit: Option<PathBuf>,
@@ -284,6 +292,14 @@ impl Arguments {
     /// The same for these contenders, which have not lost their passwords.
     pub(crate) fn with(self, contenders: Vec<Contender>) -> Arguments {
         Arguments { contenders: contenders.into(), ..self }
+    }
+
+    /// Whether git bisect run asks. A test without a verdict then matters, too.
+    pub(crate) fn is_for_git(&mut self) -> bool {
+        if self.git_exit {
+            self.session.be_strict();
+        }
+        self.git_exit
     }
 
     pub(crate) fn plan(&self) -> anyhow::Result<Plan> {

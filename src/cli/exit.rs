@@ -31,6 +31,9 @@ pub(crate) enum Exit {
     /// A step, check or server failed.
     Failed,
     Interrupted,
+    /// For `git bisect run`: this commit says nothing, and the search cannot go on.
+    GitSkips,
+    GitStops,
 }
 
 impl Exit {
@@ -43,6 +46,8 @@ impl Exit {
             Exit::SlaMissed => 4,
             Exit::Unfit => 5,
             Exit::Interrupted => 130,
+            Exit::GitSkips => 125,
+            Exit::GitStops => 128,
         }
     }
 }
@@ -142,6 +147,7 @@ fn of_source(error: &SourceError) -> Exit {
         SourceError::Cancelled(_) => Exit::Interrupted,
         SourceError::Home(HomeError::Unsafe { .. }) => Exit::Usage,
         SourceError::Build(error) if !error.is_refusal() => Exit::Failed,
+        SourceError::Checkout(error) if error.is_refusal() => Exit::Usage,
         SourceError::Build(_)
         | SourceError::BuiltIn(_)
         | SourceError::Running(_)

@@ -1,6 +1,7 @@
 //! The command line: one file per verb. A verb turns its flags into a plan and hands it to the lab;
 //! only this folder parses flags, prints and exits.
 
+mod bisect;
 mod build;
 mod cancel;
 mod capture;
@@ -14,6 +15,7 @@ mod doctor;
 #[cfg(test)]
 mod documents;
 mod exit;
+mod git_exit;
 mod index;
 mod load_errors;
 mod log;
@@ -84,6 +86,12 @@ struct Cli {
 enum Verb {
     /// Compare builds or configs with a baseline.
     Compare(compare::Arguments),
+    /// Find the release or the commit that changed the speed
+    ///
+    /// GOOD and BAD are two releases, which are compared with all between them, or two commits of a
+    /// checkout (--repo), as postgres@git:REL_17_6: commits are built and compared with GOOD until
+    /// one of them is the change, with a probability. Exit codes: 0 also if nothing is found.
+    Bisect(bisect::Arguments),
     #[command(flatten)]
     Single(single::Single),
     /// Run pgbench's scripts, with pgbench's options
@@ -137,7 +145,16 @@ pub(crate) fn main() -> ExitCode {
     progress::tell_of_waiting();
     let begun = log::begin(cli.verbose);
     let result = begun.and_then(|()| match cli.verb {
-        Verb::Compare(arguments) => compare::run(&arguments),
+        Verb::Compare(mut arguments) => {
+            let is_for_git = arguments.is_for_git();
+            let ended = compare::run(&arguments);
+            if !is_for_git {
+                return ended;
+            }
+            ended.as_ref().err().into_iter().for_each(tell);
+            Ok(git_exit::translated(&ended))
+        }
+        Verb::Bisect(arguments) => bisect::run(&arguments),
         Verb::Single(single) => single.run(),
         Verb::Pgbench(arguments) => pgbench::run(&arguments),
         Verb::Sysbench(arguments) => sysbench::run(&arguments),
@@ -175,7 +192,12 @@ fn parse() -> Result<Cli, (clap::Error, Exit)> {
     let is_pgbench = lenient.is_ok_and(|it| {
         it.subcommand().is_some_and(|(name, of)| name == pgbench::VERB && !pgbench::compares(of))
     });
-    let exit = if is_pgbench { Exit::ScriptRefused } else { Exit::Usage };
+    let is_for_git = arguments.iter().any(|word| word == compare::GIT_EXIT);
+    let exit = match (is_pgbench, is_for_git) {
+        (true, _) => Exit::ScriptRefused,
+        (_, true) => Exit::GitStops,
+        _ => Exit::Usage,
+    };
     read(arguments).map_err(|error| (error, exit))
 }
 

@@ -215,9 +215,14 @@ fn conclude(
             Some(Exit::Regression) => "done, regression found",
             Some(Exit::Interrupted) => "interrupted",
             Some(Exit::Unfit) => "done, undecided",
-            Some(Exit::Failed | Exit::Usage | Exit::ScriptRefused | Exit::ScriptAborted) => {
-                "failed"
-            }
+            Some(
+                Exit::Failed
+                | Exit::Usage
+                | Exit::ScriptRefused
+                | Exit::ScriptAborted
+                | Exit::GitSkips
+                | Exit::GitStops,
+            ) => "failed",
         };
         let report = root.join(&item.title).join("report.html");
         let report = if report.exists() { report.display().to_string() } else { String::new() };

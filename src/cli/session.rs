@@ -90,7 +90,7 @@ pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
     verb.get_arguments()
         .filter(move |arg| {
             !of_session.contains(arg.get_id())
-                && !["junit", "fail_on"].contains(&arg.get_id().as_str())
+                && !["junit", "fail_on", "git_exit"].contains(&arg.get_id().as_str())
         })
         .filter(|arg| !arg.is_global_set())
 }
@@ -114,6 +114,11 @@ impl Session {
         let run = whole(&self.session.directory(verb));
         let made = |(run, folder): (PathBuf, PathBuf)| !folder.exists() && run.starts_with(folder);
         run.zip(whole(folder)).is_some_and(made)
+    }
+
+    /// A missed write rate and an undecided verdict are failures.
+    pub(crate) fn be_strict(&mut self) {
+        self.session.strict = true;
     }
 
     /// How much of the data each DBMS caches, if a flag says so.

@@ -4,6 +4,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bisect;
 mod control;
 mod docs;
 mod exercises;

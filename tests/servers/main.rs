@@ -5,6 +5,7 @@
 mod common;
 
 mod answers;
+mod bisect;
 mod build;
 mod capture;
 mod compare;

@@ -1,8 +1,15 @@
 //! What takes several experiments to answer: the selftest, which checks verdicts where the truth is
-//! known.
+//! known, and the search for the commit that changed the speed.
 
+mod bisect;
 mod selftest;
 
+pub use bisect::{
+    Attempt, BISECT_SCHEMA, CommitSearch, Direction, FoundCommits, ReleaseScan, ReleaseStep,
+    ScanResult, SearchKind, SearchMetric, SearchPlan, SearchResult, SearchStep, SearchedCommit,
+    TestEffect, ToCompare, bisect_json, bisect_text, effects, expected_comparisons, label,
+    scan_json, scan_text,
+};
 pub use selftest::{
     Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,
     selftest_json, selftest_text, synthetic, variants,

@@ -164,6 +164,21 @@ pub fn run_into(
     Group(spawn(command, go_on)?).wait(begun, limit, go_on)
 }
 
+/// The same for a program whose result is the content of a file; only its errors are kept.
+pub fn run_to(
+    file: &File,
+    command: &mut Command,
+    limit: Duration,
+    go_on: &mut dyn FnMut() -> Result<(), Cancelled>,
+) -> Result<Said, RunError> {
+    command.stdout(file.try_clone()?).stderr(Stdio::piped());
+    let begun = Instant::now();
+    let mut group = Group(spawn(command, go_on)?);
+    let stderr = collect(group.0.stderr.take());
+    let status = group.wait(begun, limit, go_on)?;
+    Ok(Said { status, stdout: String::new(), stderr: text(stderr) })
+}
+
 /// Starts a program that may have just been written. A child that another thread forks at that time
 /// holds the file open for writing until its exec, and starting it fails with "busy". On a stalled
 /// machine this may take seconds; `go_on` is called before each retry.

@@ -62,7 +62,9 @@ impl Fetching {
     pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> Result<(), Cancelled> {
         let (text, detail) = match progress {
             // The system answers at once.
-            Fetch::Looking { source: Source::System } | Fetch::Asking { .. } => Default::default(),
+            Fetch::Looking { source: Source::System }
+            | Fetch::Asking { .. }
+            | Fetch::Reading { .. } => Default::default(),
             Fetch::Looking { source } => (format!("asking {source} for versions"), None),
             Fetch::Fetching { what } => (format!("fetching {what}"), None),
             Fetch::Unpacking { done, total } => {

@@ -7,6 +7,7 @@ use rqps_plan::{Dbms, Source};
 use rqps_system::{Cancelled, Changeable, NoUser};
 
 use super::build::BuildError;
+use super::checkout::CheckoutError;
 use super::{libraries, store};
 use crate::home::HomeError;
 
@@ -119,6 +120,8 @@ pub enum SourceError {
     NotOurs(PathBuf),
     #[error(transparent)]
     Build(#[from] BuildError),
+    #[error(transparent)]
+    Checkout(#[from] CheckoutError),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

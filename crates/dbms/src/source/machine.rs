@@ -181,6 +181,23 @@ impl Machine {
         }
     }
 
+    /// The versions that a source lists, oldest first.
+    pub(super) fn all_listed(
+        &self,
+        home: &Home,
+        dbms: Dbms,
+        source: &Source,
+        tell: &mut Tell,
+    ) -> Result<Vec<String>, SourceError> {
+        let mut known = Vec::new();
+        for package in &self.packages(home, dbms, Some(source))? {
+            known.extend(self.noted_versions(home, package, tell)?);
+        }
+        let mut versions = version::newest_first(&known);
+        versions.reverse();
+        Ok(versions)
+    }
+
     /// The system's build of a version, or its newest.
     fn of_system(
         &self,

@@ -9,12 +9,14 @@ mod alike;
 mod apt;
 mod build;
 mod catalog;
+mod checkout;
 mod client;
 mod deb;
 mod debian;
 mod digest;
 mod dwarf;
 mod error;
+mod executed;
 mod flags;
 mod layout;
 mod libraries;
@@ -40,8 +42,12 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Build, Dbms, Flags, Source};
 use serde::{Deserialize, Serialize};
 
-pub use build::{BuildError, Built, Failure, LIMIT as BUILD_LIMIT, Options as BuildOptions};
+pub use build::{
+    BuildError, Built, CommitBuild, CommitOutcome, Failure, LAYOUTS, LIMIT as BUILD_LIMIT,
+    OfCommits, Options as BuildOptions, commit_build, flags_of_layout, of_commits, tags,
+};
 pub(crate) use catalog::{ARM, BOTH, JAR, Package, Registry, X86};
+pub use checkout::{Checkout, CheckoutError, Commit};
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use layout::Loader;
@@ -172,6 +178,32 @@ pub fn build(
     tell: &mut Tell,
 ) -> Result<Installed, SourceError> {
     build::make(&Machine::this(), home, dbms, version, options, tell)
+}
+
+/// The releases of a source that are between two versions, oldest first, with both; none of them
+/// needs to be fetched yet. Of the source `src`, those whose tarballs or builds are here.
+pub fn releases(
+    home: &Home,
+    dbms: Dbms,
+    source: &Source,
+    (from, to): (&str, &str),
+    tell: &mut Tell,
+) -> Result<Vec<String>, SourceError> {
+    let mut all = match source {
+        Source::Src => build::releases(home, dbms)?,
+        source => Machine::this().all_listed(home, dbms, source, tell)?,
+    };
+    all.retain(|version| {
+        version::compare(version, from).is_gt() && version::compare(version, to).is_lt()
+    });
+    all.insert(0, from.to_string());
+    all.push(to.to_string());
+    Ok(all)
+}
+
+/// Orders versions by their numbers.
+pub fn compare_versions(a: &str, b: &str) -> std::cmp::Ordering {
+    version::compare(a, b)
 }
 
 /// Removes the records and logs of failed builds, and the tarballs kept for further builds. Returns

@@ -21,6 +21,8 @@ pub enum Progress {
     Unpacking { done: u64, total: u64 },
     /// A server's program is asked for its version.
     Asking { server: PathBuf },
+    /// The history or the files of a checkout are read.
+    Reading { checkout: PathBuf },
     /// Another rqps is fetching a build into the same store.
     Waiting,
     /// A build from source waits for another process.

@@ -19,6 +19,8 @@ use crate::home::Home;
 
 /// The description in a build's folder; written last.
 const DESCRIPTION: &str = "installed.json";
+/// Files in a build's folder that are not its own.
+pub(super) const BUILD_FILES: [&str; 2] = [DESCRIPTION, "build.log"];
 /// The start of the names of folders that are being filled or removed.
 const UNFINISHED: &str = ".tmp-";
 

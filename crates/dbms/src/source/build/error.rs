@@ -10,8 +10,8 @@ use rqps_system::printable;
 pub enum BuildError {
     #[error("cannot build {0} from source: rqps has no recipe for it")]
     NoRecipe(Dbms),
-    #[error("recipe{}: {reason}", line.map_or(String::new(), |line| format!(", line {line}")))]
-    Recipe { line: Option<usize>, reason: String },
+    #[error("{}: {reason}", of_recipe(file.as_deref(), *line))]
+    Recipe { file: Option<String>, line: Option<usize>, reason: String },
     #[error("--{option} '{value}' {why}")]
     Option { option: &'static str, value: String, why: &'static str },
     #[error(
@@ -34,6 +34,8 @@ pub enum BuildError {
     NotATarball(PathBuf),
     #[error("'{name}' does not contain the sources of {dbms} {version}: it has no {missing}")]
     NotSources { name: String, dbms: Dbms, version: String, missing: String },
+    #[error("{name} does not contain the sources of {dbms}: it has no {missing}")]
+    NotCommit { name: String, dbms: Dbms, missing: String },
     #[error("'{name}' contains {dbms} {found}, not {wanted}. Use {dbms}@{found}, or other sources")]
     OtherVersion { name: String, dbms: Dbms, found: String, wanted: String },
     #[error("{}", no_variant(*dbms, version, variant, there))]
@@ -92,6 +94,13 @@ impl Display for Failure {
         write!(f, "rqps dbms build --retry {contender}")?;
         tail.lines().try_for_each(|line| write!(f, "\n  {}", printable(line)))
     }
+}
+
+/// `recipe 'my.toml', line 3`
+fn of_recipe(file: Option<&str>, line: Option<usize>) -> String {
+    let file = file.map_or(String::new(), |file| format!(" '{file}'"));
+    let line = line.map_or(String::new(), |line| format!(", line {line}"));
+    format!("recipe{file}{line}")
 }
 
 /// `bison and flex are`

@@ -4,11 +4,13 @@
 //! A build is stored under a key of everything that determines it ([`variant::Key`]), and found by
 //! a contender's name for it, `18.6` or `18.6+clang-O3`, without starting anything.
 
+mod commit;
 mod compiler;
 mod debian_source;
 mod error;
 mod failures;
 mod recipe;
+mod releases;
 mod steps;
 mod supply;
 #[cfg(test)]
@@ -26,6 +28,9 @@ use rqps_plan::{Dbms, Source};
 use rqps_system::{User, act_as};
 use serde::{Deserialize, Serialize};
 
+pub use commit::{
+    CommitBuild, CommitOutcome, LAYOUTS, OfCommits, commit_build, flags_of_layout, of_commits, tags,
+};
 pub use error::{BuildError, Failure};
 pub use variant::{LIMIT, Options};
 
@@ -36,10 +41,12 @@ use super::{Archive, Fetched, Installed, digest, pins, probe, store, version};
 use crate::home::Home;
 use compiler::{Compiler, Identity};
 use recipe::{Recipe, Way};
+pub(super) use releases::releases;
 use steps::{Outcome, Steps};
 use supply::{Places, Supplied};
 use variant::Key;
-use workshop::{Workshop, owner, pack};
+pub(super) use workshop::owner;
+use workshop::{Workshop, pack};
 
 /// The log file in a build's folder.
 const LOG: &str = "build.log";
@@ -208,7 +215,10 @@ impl<'a> Maker<'a> {
         dbms: Dbms,
         options: Options,
     ) -> Result<Maker<'a>, SourceError> {
-        let recipe = Recipe::of(dbms)?;
+        let recipe = match &options.recipe {
+            Some(file) => Recipe::read(file, dbms)?,
+            None => Recipe::of(dbms)?,
+        };
         let (sources, alone) = (Places::sources_from_env(), Some(SessionLock::host_path()));
         Ok(Maker { machine, home, recipe, options, sources, alone })
     }
@@ -234,7 +244,8 @@ impl<'a> Maker<'a> {
         }
         workshop.check_room(self.recipe.megabytes)?;
         let (version, sources) = self.unpack(wanted, sources, &workshop, tell)?;
-        self.build(&means, &version, sources, &workshop, tell)
+        let folder = means.key.folder(&sources.archive.sha256);
+        self.build(&means, &version, (sources, &folder), &workshop, tell)
     }
 
     fn means(
@@ -259,7 +270,7 @@ impl<'a> Maker<'a> {
     /// The user's folder of sources: one that contains the recipe's start file.
     fn tree(&self) -> Option<PathBuf> {
         let folder = self.options.source.as_ref().filter(|source| source.is_dir())?;
-        folder.join(&self.recipe.version.file).is_file().then(|| folder.clone())
+        self.recipe.is_tree(folder).then(|| folder.clone())
     }
 
     /// The hash of the sources, where it is known without fetching them.
@@ -375,13 +386,8 @@ impl<'a> Maker<'a> {
             let (dbms, version) = (self.recipe.dbms, wanted.to_string());
             SourceError::Build(BuildError::NotSources { name, dbms, version, missing })
         };
-        let file = workshop.sources().join(&self.recipe.version.file);
-        if !file.is_file() {
-            return Err(missing(&self.recipe.version.file));
-        }
-        let text = fs::read(&file).map_err(at(&file))?;
-        let version = self.recipe.version_of(&String::from_utf8_lossy(&text));
-        let version = version.ok_or_else(|| missing("version"))?;
+        let version = self.recipe.version_in(&workshop.sources());
+        let version = version.map_err(|lacking| missing(&lacking))?;
         if !version::is(&version, wanted) {
             return Err(self.other_version(name, &version, wanted));
         }
@@ -430,7 +436,7 @@ impl<'a> Maker<'a> {
         &self,
         means: &Means,
         version: &str,
-        noted: Noted,
+        (noted, folder): (Noted, &str),
         workshop: &Workshop,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
@@ -456,7 +462,6 @@ impl<'a> Maker<'a> {
             what: what.clone(),
             estimate: estimate(self.home, &self.recipe)?,
         };
-        let folder = means.key.folder(&archive.sha256);
         let seconds = match steps.run(&way, &log, tell)? {
             Outcome::Done { seconds } => seconds,
             Outcome::Failed { .. } if steps::is_disk_full(&log) => {
@@ -475,7 +480,7 @@ impl<'a> Maker<'a> {
                     log,
                     is_remembered: false,
                 };
-                let failure = failures::keep(self.home, &folder, failure)?;
+                let failure = failures::keep(self.home, folder, failure)?;
                 return Err(BuildError::Failed(Box::new(failure)).into());
             }
         };
@@ -509,8 +514,8 @@ impl<'a> Maker<'a> {
             let hash = format!("{}{}", digest::SHA256, archive.sha256);
             pins::note_seen(changing.builds(), &self.pin(version), &hash)?;
         }
-        failures::drop(self.home, &folder)?;
-        changing.finish_as(made, Installed { built: Some(built), ..installed }, &folder)
+        failures::drop(self.home, folder)?;
+        changing.finish_as(made, Installed { built: Some(built), ..installed }, folder)
     }
 
     /// The options of this build, to be typed again before the contender.

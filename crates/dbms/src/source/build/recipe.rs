@@ -1,5 +1,6 @@
 //! How a DBMS is built from its sources, as data: one file per DBMS in `recipes`.
 
+use std::fs;
 use std::path::{Component, Path};
 
 use rqps_plan::Dbms;
@@ -36,8 +37,13 @@ pub(in crate::source) struct Recipe {
     /// Disk space during the build.
     pub(super) megabytes: u64,
     /// Files that cannot change the server: `doc/`, `*.md`.
-    quiet: Vec<String>,
-    pub(super) version: Told,
+    pub(super) quiet: Vec<String>,
+    /// Tags of releases in upstream's repository, the usual one first, with `{version}` as it is
+    /// and `{version_}` with underscores in place of dots.
+    #[serde(default)]
+    tags: Vec<String>,
+    /// The first whose file exists counts.
+    pub(super) version: Vec<Told>,
     pub(super) tarball: Named,
     #[serde(default)]
     pub(super) debian: Vec<Suite>,
@@ -110,13 +116,33 @@ impl Recipe {
         all.next().unwrap_or(Err(BuildError::NoRecipe(dbms)))
     }
 
+    /// The user's own.
+    pub(super) fn read(file: &Path, dbms: Dbms) -> Result<Recipe, BuildError> {
+        let name = file.display().to_string();
+        let wrong =
+            |reason: String| BuildError::Recipe { file: Some(name.clone()), line: None, reason };
+        let text = fs::read_to_string(file).map_err(|error| wrong(error.to_string()))?;
+        let recipe = Recipe::parse(&text).map_err(|error| match error {
+            BuildError::Recipe { line, reason, .. } => {
+                BuildError::Recipe { file: Some(name.clone()), line, reason }
+            }
+            other => other,
+        })?;
+        match recipe.dbms == dbms {
+            true => Ok(recipe),
+            false => Err(wrong(format!("it is for {}, not for {dbms}", recipe.dbms))),
+        }
+    }
+
     pub(super) fn parse(text: &str) -> Result<Recipe, BuildError> {
         let wrong = |error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-            BuildError::Recipe { line: Some(line), reason: error.message().to_string() }
+            let (line, reason) = (Some(line), error.message().to_string());
+            BuildError::Recipe { file: None, line, reason }
         };
         let recipe: Recipe = toml::from_str(text).map_err(wrong)?;
-        recipe.check().map_err(|reason| BuildError::Recipe { line: None, reason })?;
+        let wrong = |reason| BuildError::Recipe { file: None, line: None, reason };
+        recipe.check().map_err(wrong)?;
         Ok(recipe)
     }
 
@@ -126,7 +152,8 @@ impl Recipe {
             parts.peek().is_some() && parts.all(|part| matches!(part, Component::Normal(_)))
         };
         let files = self.way.iter().map(|way| &way.file);
-        let files = files.chain([&self.product, &self.version.file, &self.tarball.folder]);
+        let files = files.chain(self.version.iter().map(|version| &version.file));
+        let files = files.chain([&self.product, &self.tarball.folder]);
         if let Some(path) = files.chain(&self.quiet).find(|path| !inside(path)) {
             return Err(format!("'{path}' is not a relative path without '..'"));
         }
@@ -141,7 +168,9 @@ impl Recipe {
         match () {
             () if self.way.is_empty() => Err("it has no way".to_string()),
             () if self.tarball.names.is_empty() => Err("its tarballs have no name".to_string()),
-            () if self.version.marks.is_empty() => Err("it has no mark before the version".into()),
+            () if self.version.iter().all(|version| version.marks.is_empty()) => {
+                Err("it has no mark before the version".into())
+            }
             () => Ok(()),
         }
     }
@@ -174,9 +203,31 @@ impl Recipe {
             .find(|way| within(version, &way.from, &way.until) && sources.join(&way.file).is_file())
     }
 
-    /// The version in the sources; none if it is missing.
-    pub(super) fn version_of(&self, text: &str) -> Option<String> {
-        let numbers = self.version.marks.iter().map(|mark| {
+    /// The version of a folder of sources, or what it lacks.
+    pub(super) fn version_in(&self, sources: &Path) -> Result<String, String> {
+        let there = self.version.iter().find(|told| sources.join(&told.file).is_file());
+        let told = there.ok_or_else(|| self.version[0].file.clone())?;
+        let text = fs::read(sources.join(&told.file)).map_err(|error| error.to_string())?;
+        told.version(&String::from_utf8_lossy(&text)).ok_or_else(|| "version".to_string())
+    }
+
+    /// The tags that a release may have.
+    pub(super) fn tags(&self, version: &str) -> Vec<String> {
+        let underscored = version.replace('.', "_");
+        let tag = |tag: &String| tag.replace("{version_}", &underscored).replace(VERSION, version);
+        self.tags.iter().map(tag).collect()
+    }
+
+    /// Whether a folder has the file with the version, and so is one of sources.
+    pub(super) fn is_tree(&self, folder: &Path) -> bool {
+        self.version.iter().any(|told| folder.join(&told.file).is_file())
+    }
+}
+
+impl Told {
+    /// The version in the text of the file; none if it is missing.
+    fn version(&self, text: &str) -> Option<String> {
+        let numbers = self.marks.iter().map(|mark| {
             let (_, rest) = text.split_once(mark.as_str())?;
             let rest = rest.trim_start_matches([' ', '\t', '"']);
             let is_of_it = |c: char| c.is_ascii_alphanumeric() || c == '.';
@@ -234,7 +285,7 @@ flags = "-O2 -g"
 seconds = 1
 megabytes = 1
 quiet = ["doc/"]
-[version]
+[[version]]
 file = "VERSION"
 marks = ["MAJOR=", "MINOR="]
 [tarball]
@@ -319,21 +370,46 @@ install = ""
 
     #[test]
     fn sources_tell_their_version() {
-        let recipe = Recipe::parse(SMALL).unwrap();
-        assert_eq!(recipe.version_of("MAJOR=17\nMINOR=6\n").as_deref(), Some("17.6"));
-        assert_eq!(recipe.version_of("MAJOR=17\nMINOR=$x\n"), None);
-        assert_eq!(recipe.version_of(""), None);
-        for (dbms, text, version) in [
-            (Dbms::Postgres, "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='17.6'\n", "17.6"),
-            (Dbms::Postgres, "PACKAGE_VERSION='19beta1'\n", "19beta1"),
-            (
-                Dbms::Mysql,
-                "MYSQL_VERSION_MAJOR=8\nMYSQL_VERSION_MINOR=4\nMYSQL_VERSION_PATCH=6\n",
-                "8.4.6",
-            ),
-            (Dbms::Sqlite, "#define SQLITE_VERSION        \"3.46.1\"\n", "3.46.1"),
+        let folder = tempfile::tempdir().unwrap();
+        let version = |recipe: &Recipe, file: &str, text: &str| {
+            std::fs::write(folder.path().join(file), text).unwrap();
+            let version = recipe.version_in(folder.path());
+            std::fs::remove_file(folder.path().join(file)).unwrap();
+            version
+        };
+        let small = Recipe::parse(SMALL).unwrap();
+        let told = |text| version(&small, "VERSION", text);
+        assert_eq!(told("MAJOR=17\nMINOR=6\n"), Ok("17.6".to_string()));
+        assert_eq!(told("MAJOR=17\nMINOR=$x\n"), Err("version".to_string()));
+        assert_eq!(told(""), Err("version".to_string()));
+        assert_eq!(version(&small, "other", ""), Err("VERSION".to_string()));
+        let mysql = "MYSQL_VERSION_MAJOR=8\nMYSQL_VERSION_MINOR=4\nMYSQL_VERSION_PATCH=6\n";
+        let postgres = "PACKAGE_NAME='PostgreSQL'\nPACKAGE_VERSION='17.6'\n";
+        let meson = "project('postgresql',\n  ['c'],\n  version: '19devel',\n";
+        for (dbms, file, text, expected) in [
+            (Dbms::Postgres, "configure", postgres, "17.6"),
+            (Dbms::Postgres, "configure", "PACKAGE_VERSION='19beta1'\n", "19beta1"),
+            (Dbms::Postgres, "meson.build", meson, "19devel"),
+            (Dbms::Mysql, "MYSQL_VERSION", mysql, "8.4.6"),
+            (Dbms::Mysql, "VERSION", mysql, "8.4.6"),
+            (Dbms::Sqlite, "sqlite3.h", "#define SQLITE_VERSION        \"3.46.1\"\n", "3.46.1"),
+            (Dbms::Sqlite, "VERSION", "3.51.0\n", "3.51.0"),
         ] {
-            assert_eq!(Recipe::of(dbms).unwrap().version_of(text).as_deref(), Some(version));
+            let recipe = Recipe::of(dbms).unwrap();
+            assert_eq!(version(&recipe, file, text), Ok(expected.to_string()), "{file}");
+        }
+    }
+
+    #[test]
+    fn releases_have_tags() {
+        for (dbms, version, tags) in [
+            (Dbms::Postgres, "17.6", vec!["REL_17_6", "REL17_6"]),
+            (Dbms::Postgres, "9.6.24", vec!["REL_9_6_24", "REL9_6_24"]),
+            (Dbms::Mysql, "8.0.33", vec!["mysql-8.0.33"]),
+            (Dbms::Mariadb, "11.4.5", vec!["mariadb-11.4.5"]),
+            (Dbms::Sqlite, "3.45.0", vec!["version-3.45.0"]),
+        ] {
+            assert_eq!(Recipe::of(dbms).unwrap().tags(version), tags);
         }
     }
 

@@ -26,7 +26,7 @@ seconds = 100
 megabytes = 1
 quiet = ["doc/"]
 
-[version]
+[[version]]
 file = "configure"
 marks = ["PACKAGE_VERSION='"]
 

@@ -24,6 +24,8 @@ pub struct Options {
     pub lto: bool,
     /// A tarball, a folder of tarballs or a folder with sources.
     pub source: Option<PathBuf>,
+    /// The file with the recipe, in place of rqps's own.
+    pub recipe: Option<PathBuf>,
     /// The name of the build after the version, in place of a derived one.
     pub name: Option<String>,
     /// The time limit.
@@ -39,6 +41,7 @@ impl Default for Options {
             compiler: None,
             lto: false,
             source: None,
+            recipe: None,
             name: None,
             limit: LIMIT,
             retry: false,
@@ -127,12 +130,17 @@ impl Key {
     /// The folder name of the build of sources with this hash, of a tarball or of a tree. All have
     /// the same length, since a server is started with paths that contain it.
     pub(super) fn folder(&self, sources: &str) -> String {
+        self.folder_of("src", sources)
+    }
+
+    /// The same of sources of another kind.
+    pub(super) fn folder_of(&self, kind: &str, sources: &str) -> String {
         let Key { recipe, flags, lto, cc, compiler, compiler_sha256, libc, arch } = self;
         let all = format!(
             "recipe {recipe}\nflags {flags}\nlto {lto}\ncc {cc}\ncompiler {compiler_sha256}\n{compiler}\n\
              libc {libc}\narch {arch}\n"
         );
-        format!("src-{}-{}", &sources[..12.min(sources.len())], &hash(&all)[..8])
+        format!("{kind}-{}-{}", &sources[..12.min(sources.len())], &hash(&all)[..8])
     }
 }
 

@@ -14,6 +14,7 @@ use rustix::fs::statvfs;
 
 use super::error::BuildError;
 use crate::home::Home;
+use crate::source::checkout::Archived;
 use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell};
 use crate::source::unpack::{Compression, Part, Tarball};
@@ -131,6 +132,28 @@ impl Workshop {
         age(&self.sources())
     }
 
+    /// Unpacks the files of a commit, and those of its submodules into their folders.
+    pub(super) fn unpack_commit(
+        &self,
+        archives: &[Archived],
+        name: &str,
+        tell: &mut Tell,
+    ) -> Result<(), SourceError> {
+        make(&self.sources(), 0o755)?;
+        for Archived { file, below } in archives {
+            let mut into = self.sources();
+            if !below.as_os_str().is_empty() {
+                // A tree that somebody crafted may have a link in the place of a folder.
+                let inside = rqps_system::below(&into, below).map_err(io::Error::other);
+                into = inside.map_err(at(&into))?;
+                // The tree has an empty folder in the place of a submodule.
+                fs::create_dir_all(&into).map_err(at(&into))?;
+            }
+            unpack(file, name, &into, tell)?;
+        }
+        age(&self.sources())
+    }
+
     /// Creates the folders that the commands write to, as their user.
     pub(super) fn open_for(&self, user: Option<User>) -> Result<(), SourceError> {
         for folder in [self.build(), self.root()] {
@@ -214,7 +237,7 @@ fn append<W: io::Write>(tar: &mut tar::Builder<W>, folder: &Path, inside: &Path)
 }
 
 /// The user that reads the files of a folder: its owner, where that is not rqps's own user.
-pub(super) fn owner(folder: &Path) -> io::Result<Option<User>> {
+pub(in crate::source) fn owner(folder: &Path) -> io::Result<Option<User>> {
     let found = folder.metadata()?;
     let is_foreign = rustix::process::geteuid().is_root() && found.uid() != 0;
     Ok(is_foreign.then_some(User { uid: found.uid(), gid: found.gid() }))
