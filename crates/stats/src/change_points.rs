@@ -187,4 +187,20 @@ mod tests {
         assert_eq!(change_points(&[1.0, 9.0, 9.0], 1.0, 2), []);
         assert_eq!(change_points(&[1.0, 1.0, 9.0, 9.0], 1.0, 2), [2]);
     }
+
+    #[test]
+    fn a_step_counts_by_the_variances_of_its_values() {
+        let changes = |values: &[f64], errors: &[f64]| {
+            let variances: Vec<f64> = errors.iter().map(|error| error * error).collect();
+            weighted_change_points(values, &variances, 6.0, 1)
+        };
+        let values = [0.0, 0.001, -0.03, -0.031, -0.029];
+        assert_eq!(changes(&values, &[0.002; 5]), [2]);
+        assert_eq!(changes(&values, &[0.05; 5]), []);
+        // One far value alone is a level of its own only if it is known well.
+        let values = [0.0, 0.0, -0.03, 0.0, 0.0];
+        assert_eq!(changes(&values, &[0.002; 5]), [2, 3]);
+        assert_eq!(changes(&values, &[0.002, 0.002, 0.05, 0.002, 0.002]), []);
+        assert_eq!(changes(&[], &[]), []);
+    }
 }

@@ -22,7 +22,6 @@ mod estimate;
 pub mod histogram;
 pub mod hodges_lehmann;
 pub mod label;
-pub mod levels;
 pub mod moderated;
 pub mod multiplicity;
 pub mod nights;

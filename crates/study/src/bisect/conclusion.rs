@@ -1,7 +1,7 @@
 //! What a search found.
 
 use rqps_stats::bisect::{CommitBlock, Decision};
-use rqps_stats::levels::level_changes;
+use rqps_stats::change_points::weighted_change_points;
 use serde::Serialize;
 
 use super::observed::TestEffect;
@@ -222,10 +222,10 @@ impl CommitSearch {
         }
         levels.sort_by_key(|level| level.0);
         let values: Vec<f64> = levels.iter().map(|level| level.1).collect();
-        let error = |level: &(usize, f64, f64)| (layout.powi(2) + 1.0 / level.2).sqrt();
-        let errors: Vec<f64> = levels.iter().map(error).collect();
+        let variance = |level: &(usize, f64, f64)| layout.powi(2) + 1.0 / level.2;
+        let variances: Vec<f64> = levels.iter().map(variance).collect();
         let penalty = PENALTY * (self.plan.commits.len() as f64).ln();
-        let changes = level_changes(&values, &errors, penalty).into_iter();
+        let changes = weighted_change_points(&values, &variances, penalty, 1).into_iter();
         changes.map(|index| (levels[index - 1].0, levels[index].0)).collect()
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use rqps_stats::levels::level_changes;
+use rqps_stats::change_points::weighted_change_points;
 use rqps_store::Run;
 use serde_json::{Value, json};
 
@@ -13,6 +13,8 @@ use super::{BISECT_SCHEMA, Direction};
 
 /// A step must lower the weighted sum of squares by this times the log of the releases.
 const PENALTY: f64 = 3.0;
+/// What an estimate is off by at least, as a ratio; the baseline is known exactly.
+const LEAST_ERROR: f64 = 1e-6;
 
 /// Releases in order, the first of which all others are compared with.
 pub struct ReleaseScan {
@@ -136,11 +138,12 @@ impl ReleaseScan {
                 of_test.iter().map(|(place, effect)| (*place, effect.value, effect.error));
             // The first is the baseline.
             let levels: Vec<(usize, f64, f64)> =
-                [(0, 0.0, 1e-9)].into_iter().chain(measured).collect();
+                [(0, 0.0, LEAST_ERROR)].into_iter().chain(measured).collect();
             let values: Vec<f64> = levels.iter().map(|level| level.1).collect();
-            let errors: Vec<f64> = levels.iter().map(|level| level.2.max(1e-9)).collect();
+            let errors: Vec<f64> = levels.iter().map(|level| level.2.max(LEAST_ERROR)).collect();
             let penalty = PENALTY * (levels.len() as f64).ln();
-            let changes = level_changes(&values, &errors, penalty);
+            let variances: Vec<f64> = errors.iter().map(|error| error * error).collect();
+            let changes = weighted_change_points(&values, &variances, penalty, 1);
             let bounds: Vec<usize> =
                 [0].into_iter().chain(changes.iter().copied()).chain([levels.len()]).collect();
             let level = |from: usize, to: usize| {
