@@ -128,7 +128,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         | DbmsError::Setting { .. }
         | DbmsError::Settings { .. }
         | DbmsError::NoMyRocks { .. }
-        | DbmsError::Reserved(_)
+        | DbmsError::Reserved { .. }
         | DbmsError::Ignored { .. }
         | DbmsError::Wire(rqps_wire::Error::Address { .. })
         | DbmsError::User(_)

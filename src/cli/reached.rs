@@ -61,7 +61,7 @@ impl Reached {
     pub(crate) fn version(&self) -> anyhow::Result<String> {
         let version = match &self.own {
             Some((server, _)) => server.version().to_string(),
-            None => scalar(&mut *self.target.connect()?, "select version()")?.unwrap_or_default(),
+            None => scalar(&mut *self.target.connect()?, self.dialect.version)?.unwrap_or_default(),
         };
         Ok(format!("{}, {version}", self.name))
     }

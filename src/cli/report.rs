@@ -59,6 +59,8 @@ enum Format {
     Otava,
     /// As sysbench prints its results.
     Sysbench,
+    /// `report.tsv` of RocksDB's benchmark.sh, a file for each contender.
+    DbBench,
     /// The verdicts of a comparison, for the test views of CI systems.
     Junit,
 }
@@ -66,6 +68,9 @@ enum Format {
 /// The beginning of the schema's name in rqps's JSON, and within how many bytes it is.
 const MARK: &[u8] = b"\"rqps-";
 const MARK_WITHIN: u64 = 100;
+
+/// The verb of RocksDB's workloads.
+const DBBENCH: &str = "dbbench";
 
 /// Tables are readable from this width on, in columns.
 const NARROWEST: usize = 40;
@@ -87,7 +92,7 @@ impl Format {
     fn has_source(self, run: &Run) -> bool {
         let mut arms = run.rounds.iter().flat_map(|round| round.arms.values());
         match self {
-            Format::SecondsCsv | Format::Sysbench | Format::Hdr => {
+            Format::SecondsCsv | Format::Sysbench | Format::Hdr | Format::DbBench => {
                 !run.single().is_empty() || arms.any(|arm| !arm.work.is_empty())
             }
             _ => true,
@@ -99,6 +104,7 @@ impl Format {
         match self {
             Format::Hdr => Some("hdr"),
             Format::Parquet => Some("parquet"),
+            Format::DbBench => Some("db_bench"),
             _ => None,
         }
     }
@@ -115,6 +121,7 @@ impl Format {
             Format::Sysbench => rqps_report::sysbench(report),
             Format::Junit => rqps_report::junit(report)
                 .context("this format needs verdicts, and the run is not a comparison")?,
+            Format::DbBench => return Ok(Made::Files(rqps_report::db_bench(report))),
             Format::Hdr => return Ok(Made::Files(rqps_report::hdr(report))),
             Format::Parquet => return Ok(Made::Files(rqps_report::parquet(report))),
         }))
@@ -157,6 +164,12 @@ fn print_and_write(arguments: &Arguments) -> anyhow::Result<()> {
 
 fn export(arguments: &Arguments, format: Format) -> anyhow::Result<()> {
     let run = open(arguments, format.has_samples())?;
+    if format == Format::DbBench && run.plan.workload().verb() != DBBENCH {
+        bail!(
+            "this format is for RocksDB's workloads (rqps dbbench), and this run has another one. \
+             Use --format csv"
+        );
+    }
     if !format.has_source(&run) {
         bail!(
             "this format needs steps or whole runs, and this run was measured by slices, which keep \

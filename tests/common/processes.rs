@@ -97,3 +97,11 @@ pub(crate) fn signal(pid: i32, signal: Signal) {
 pub(crate) fn kill(pid: i32) {
     signal(pid, Signal::KILL);
 }
+
+/// The CPU time of a process, in seconds.
+pub(crate) fn cpu(pid: i32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields = stat.rsplit(')').next()?.split_whitespace();
+    let ticks: Vec<f64> = fields.skip(11).take(2).filter_map(|ticks| ticks.parse().ok()).collect();
+    Some(ticks.iter().sum::<f64>() / rustix::param::clock_ticks_per_second() as f64)
+}

@@ -157,6 +157,7 @@ fn a_view_of_one_side_and_another_query_plan_are_found() {
         "insert into t select n, n % 100, repeat('x', 100) from generate_series(1, 5000) as n",
     );
     write("indexes.sql", "create index by_k on t (k)");
+    write("workload.toml", "days = 0.5");
     let param = "-- rqps: param k int = random(0, 99)\n";
     write("queries/by_k.sql", &format!("{param}select id from t where k = :k"));
     write("queries/viewed.sql", "select count(*) from kept");
@@ -173,7 +174,15 @@ fn a_view_of_one_side_and_another_query_plan_are_found() {
     assert_eq!(of("by_k")["plan"]["verdict"], "plan changed", "{}", of("by_k"));
     let changes = of("by_k")["plan"]["changes"].to_string();
     assert!(changes.contains("by_k") && changes.contains("became Seq Scan on t"), "{changes}");
+    // As clients have it: after five executions the server plans no more.
+    let plan = of("by_k")["plan"]["baseline"].to_string();
+    assert!(plan.contains("Generic Plan <- Bitmap Heap Scan"), "{plan}");
     assert_eq!(of("first")["weight"], 3.0);
+    // Six executions of microseconds.
+    let in_a_day = of("first")["seconds_per_day"].as_array().unwrap();
+    let is_time = |seconds: &Value| seconds.as_f64().is_some_and(|it| it > 0.0 && it < 1.0);
+    assert!(in_a_day.len() == 2 && in_a_day.iter().all(is_time), "{in_a_day:?}");
+    assert!(ended.stdout.contains("; in a day "), "{}", ended.stdout);
     let shares: f64 = statements.iter().filter_map(|one| one["share"].as_f64()).sum();
     assert!((shares - 1.0).abs() < 1e-9, "{shares}");
     // The wrong answer is out of the total, which covers the rest.

@@ -20,10 +20,12 @@ fn compare(rqps: &Rqps, arguments: &str) -> Running {
     Running::start(rqps.command(words))
 }
 
+fn result_of(rqps: &Rqps) -> Value {
+    serde_json::from_str(&fs::read_to_string(rqps.out().join("result.json")).unwrap()).unwrap()
+}
+
 fn tests(rqps: &Rqps) -> Vec<Value> {
-    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
-    let result: Value = serde_json::from_str(&text).unwrap();
-    result["comparison"]["contenders"][0]["tests"].as_array().unwrap().clone()
+    result_of(rqps)["comparison"]["contenders"][0]["tests"].as_array().unwrap().clone()
 }
 
 fn named<'a>(tests: &'a [Value], name: &str) -> &'a Value {
@@ -67,6 +69,12 @@ fn two_versions_side_by_side_get_a_verdict_on_each_read() {
         Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?, row.get::<_, bool>(2)?))
     });
     assert_eq!(numbers.unwrap(), (10, 10, true));
+    // Nothing is left to background threads, whose CPU is counted apart from that of the clients'.
+    for (name, least, most) in [("cpu.serving", 0.05, 60.0), ("cpu.background", 0.0, 0.1)] {
+        let sql = "select max(value) / 1e9 from engine where name = ?";
+        let most_of_all: f64 = results.query_row(sql, [name], |row| row.get(0)).unwrap();
+        assert!((least..=most).contains(&most_of_all), "{name}: {most_of_all} s");
+    }
     rqps.assert_nothing_is_left();
 }
 
@@ -82,6 +90,11 @@ fn a_cache_that_holds_nothing_is_a_regression_and_the_control_is_none() {
     assert!(test["ratio"]["high"].as_f64().unwrap() < 0.9, "{test}");
     let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
     assert!(text.contains("not all data are in RocksDB's cache"), "the reader is told");
+    let causes = result_of(&rqps)["comparison"]["contenders"][0]["findings"].to_string();
+    assert!(
+        causes.contains("an operation reads") && causes.contains("block_read_count"),
+        "{causes}"
+    );
 }
 
 #[test]
@@ -102,6 +115,28 @@ fn writes_are_whole_runs_that_pay_for_their_compaction() {
         .finish()
         .refuses(2, &["'overwrite' leaves work to background threads", "--method runs"]);
     rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn reads_beside_a_writer_are_whole_runs_and_the_writer_keeps_its_rate() {
+    let rqps = Rqps::with_own_locks();
+    let tests = "readwhilewriting,fwdrangewhilewriting,revrangewhilewriting";
+    let arguments = format!("{NEW}?statistics=true --rows 20K --secs 3 --tests {tests}");
+    rqps.start("dbbench", &arguments).finish().ok();
+    RunResult::of(&rqps.out()).assert_all_done();
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let sql = "select value, measurement.seconds from engine \
+               join measurement on measurement.id = engine.measurement \
+               join round on round.id = measurement.round \
+               where test = 'readwhilewriting' and name = 'rocksdb.number.keys.written'";
+    let (keys, seconds) = results
+        .query_row(sql, [], |row| Ok((row.get::<_, f64>(0)?, row.get::<_, f64>(1)?)))
+        .unwrap();
+    let rate = keys / seconds * 420.0;
+    assert!((1.8e6..2.4e6).contains(&rate), "{rate} bytes/s");
+    compare(&rqps, &format!("{OLD} {NEW} --workload rocksdb:readwhilewriting --method slices"))
+        .finish()
+        .refuses(2, &["'readwhilewriting' leaves work to background threads"]);
 }
 
 #[test]
@@ -126,6 +161,8 @@ fn a_library_by_its_path_is_known_by_what_it_says() {
     rqps.start("dbbench", &arguments).finish().ok();
     let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
     assert!(text.contains("\"version\":\"10.4.2\""), "{text}");
+    // Maven's builds compute checksums in software.
+    assert!(text.contains("\"crc32\":false"), "{text}");
 }
 
 #[test]
@@ -166,7 +203,23 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
         2,
         &["cannot set 'db_log_dir'", "in the directory that rqps makes for it"],
     );
+    for name in ["db_log_dir", "wal_dir", "db_paths"] {
+        refused(
+            &format!("{NEW} other={NEW}?{name}={folder} {reads}"),
+            2,
+            &[&format!("cannot set '{name}'"), "in the directory that rqps makes for it"],
+        );
+    }
     assert_eq!(entries(&elsewhere), Vec::<String>::new());
+    // An option of a later release is told with a release that has it.
+    refused(
+        &format!("{OLD} other={OLD}?memtable_op_scan_flush_trigger=1 {reads}"),
+        2,
+        &[
+            "rocksdb 9.7.3 has no setting 'memtable_op_scan_flush_trigger'",
+            "it is in rocksdb 10.4.2",
+        ],
+    );
     refused(
         &format!("{NEW} again={NEW} --workload micro:scan"),
         2,
@@ -192,14 +245,6 @@ fn what_cannot_be_is_refused_before_anything_is_started() {
     rqps.assert_nothing_is_left();
 }
 
-/// The CPU time of a process, in seconds.
-fn cpu(pid: i32) -> Option<f64> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let fields = stat.rsplit(')').next()?.split_whitespace();
-    let ticks: Vec<f64> = fields.skip(11).take(2).filter_map(|ticks| ticks.parse().ok()).collect();
-    Some(ticks.iter().sum::<f64>() / rustix::param::clock_ticks_per_second() as f64)
-}
-
 #[test]
 fn a_database_that_dies_is_told_and_no_process_is_left() {
     let rqps = Rqps::with_own_locks();
@@ -216,7 +261,7 @@ fn a_database_that_dies_is_told_and_no_process_is_left() {
     };
     let victim = || processes::below(&folder).into_iter().find(is_contender);
     // One that has not started yet is another error. A load of so few keys takes less than this.
-    let is_reading = |pid| cpu(pid).is_some_and(|cpu| cpu > 1.0);
+    let is_reading = |pid| processes::cpu(pid).is_some_and(|cpu| cpu > 1.0);
     await_that("the contender's database reads", || victim().is_some_and(is_reading));
     processes::kill(victim().unwrap());
     let ended = running.finish().expect_code(3);

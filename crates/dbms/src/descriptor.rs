@@ -105,6 +105,8 @@ pub(crate) enum FlagsIn {
     Configure,
     /// In `docs/INFO_BIN`.
     Notes,
+    /// Nowhere. What differs between builds are also the instructions that it has.
+    Code,
 }
 
 /// The cache-size setting.

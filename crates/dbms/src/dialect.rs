@@ -4,13 +4,27 @@ use std::fmt;
 use std::ops::Deref;
 
 use rqps_plan::QueryPlan;
-use rqps_wire::{Connection, Error, Row, query_if_allowed};
+use rqps_wire::{Connection, Error, Row, Type, query_if_allowed};
 
 use crate::statement_statistics::{CatalogColumn, StatisticsReader, catalog_columns};
 
 /// The SQL of a DBMS with one of its engines.
 #[derive(Clone, Copy)]
 pub struct Dialect(pub(crate) &'static Sql);
+
+/// By the text with placeholders, their types and values as SQL.
+type ExecutionOf =
+    fn(&mut dyn Connection, &str, &[Type], &[String]) -> Result<Option<String>, Error>;
+
+/// How a prepared statement is explained as clients execute it.
+#[derive(Clone, Copy)]
+pub struct PreparedExecution {
+    /// Prepares a statement, and returns what is explained in place of its text; none where it
+    /// cannot be prepared.
+    pub explained: ExecutionOf,
+    /// Whether its plan is one for all values.
+    pub is_generic: fn(&mut dyn Connection) -> Result<bool, Error>,
+}
 
 /// What one DBMS accepts and others do not.
 pub struct Sql {
@@ -63,6 +77,8 @@ pub struct Sql {
     pub explain: &'static [&'static str],
     /// The part of a result row that belongs to the query plan.
     pub plan_node: fn(Row) -> Option<String>,
+    /// None where an execution has the plan of the text with its values.
+    pub execution: Option<PreparedExecution>,
     /// The query plan of a statement as a tree; none where its form is not known.
     pub query_plan: fn(&mut dyn Connection, &str) -> Result<Option<QueryPlan>, Error>,
     /// The operators of such a tree whose inputs several processes work on.
@@ -77,6 +93,8 @@ pub struct Sql {
     pub has_one_writer: bool,
     /// Keeps a session's load out of the log for replicas.
     pub skip_binary_log: Option<&'static str>,
+    /// The query for the server's own words about its version.
+    pub version: &'static str,
     /// Queries for the kernel's id of the thread that serves a connection. A DBMS knows at most one
     /// of them.
     pub thread_queries: &'static [&'static str],

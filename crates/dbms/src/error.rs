@@ -33,8 +33,8 @@ pub enum DbmsError {
     Setting { dbms: Dbms, version: String, name: String, hint: String },
     #[error("the build of {dbms} {version} in '{}' has no MyRocks. {hint}", root.display())]
     NoMyRocks { dbms: Dbms, version: String, root: PathBuf, hint: &'static str },
-    #[error("cannot set '{0}': rqps sets it itself. Remove it")]
-    Reserved(String),
+    #[error("cannot set '{name}': {why}. Remove it")]
+    Reserved { name: String, why: &'static str },
     #[error("'{}': {reason}", library.display())]
     Settings { library: PathBuf, reason: String },
     #[error("sqlite did not accept {name} = {value}: the value is {actual}")]

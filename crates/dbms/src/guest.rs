@@ -31,6 +31,11 @@ pub enum GuestError {
     #[error("{place} was not created by rqps. Drop or rename it, or use another database")]
     Foreign { place: String },
     #[error(
+        "{place} belongs to '{owner}', who could let anything be executed there. Log in as '{owner}', \
+         or drop it"
+    )]
+    Owned { place: String, owner: String },
+    #[error(
         "{place} contains objects that rqps did not create: {names}. Nothing was changed; move or \
          drop them first"
     )]
@@ -85,6 +90,9 @@ pub(crate) struct Holder {
 pub(crate) struct Contents {
     /// Which run created it, and when; none if rqps did not.
     pub(crate) mark: Option<Mark>,
+    /// The role that owns the place if it is neither the session's nor a superuser. A mark proves
+    /// nothing then: whoever owns a place can write one.
+    pub(crate) owner: Option<String>,
     /// Tables with their bytes.
     pub(crate) tables: Vec<(String, u64)>,
     /// Everything else, in words.

@@ -48,7 +48,8 @@ pub use code::read_code_again;
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use descriptor::{Descriptor, Footprint, descriptor};
 pub use dialect::{
-    Backslash, Body, Dialect, Forced, Indexes, Lexis, Partitions, Sql, Transactions,
+    Backslash, Body, Dialect, Forced, Indexes, Lexis, Partitions, PreparedExecution, Sql,
+    Transactions,
 };
 pub use direct::reads_directly;
 pub use error::DbmsError;

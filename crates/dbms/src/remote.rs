@@ -304,6 +304,9 @@ fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Resul
     /// The most names in the error.
     const MOST: usize = 12;
     let place = guest.place();
+    if let Some(owner) = contents.owner.clone() {
+        return Err(GuestError::Owned { place, owner });
+    }
     let foreign = contents.tables.iter().filter(|(name, _)| !(needs.is_table)(name));
     let foreign = foreign.map(|(name, _)| format!("table {name}"));
     let mut names: Vec<String> = foreign.chain(contents.others.iter().cloned()).collect();

@@ -11,6 +11,8 @@ pub struct StatementStatistics {
     pub source: &'static str,
     /// Since when, as the server writes it.
     pub since: Option<String>,
+    /// How many days that was before.
+    pub days: Option<f64>,
     pub statements: Vec<CountedStatement>,
     /// What a reader must know, such as statements that the server has forgotten.
     pub remarks: Vec<String>,

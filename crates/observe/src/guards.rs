@@ -47,7 +47,14 @@ pub struct Conduct<'a> {
     pub reference_loop: Option<Around>,
     /// The rate that was reached and the target rate, where it was missed.
     pub missed_rate: Option<(f64, f64)>,
+    /// The contender whose background threads have worked, though nothing was left to do for them,
+    /// and their CPU as a share of that of the threads that serve clients.
+    pub background: Option<(String, f64)>,
 }
+
+/// The largest share of background threads in tests after which nothing is left to do: they would
+/// work while other contenders are measured.
+const BACKGROUND_PERCENT: f64 = 1.0;
 
 /// The reference loop before and after a run, and its usual time.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -99,13 +106,18 @@ pub enum GuardFailure {
     Rate { reached: f64, wanted: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
+    #[error(
+        "background threads of {contender} used {used:.1} % of the CPU of its client threads (limit \
+         {most} %)"
+    )]
+    Background { contender: String, used: f64, most: f64 },
 }
 
 impl GuardFailure {
     /// Whether the machine is the cause, which may change by the next attempt, and not the
     /// contender.
     pub fn is_of_the_machine(&self) -> bool {
-        !matches!(self, GuardFailure::Rate { .. })
+        !matches!(self, GuardFailure::Rate { .. } | GuardFailure::Background { .. })
     }
 }
 
@@ -138,6 +150,13 @@ pub fn guards(run: &Conduct) -> Vec<GuardFailure> {
         run.reference_loop.and_then(canary_off),
         run.missed_rate.map(|(reached, wanted)| GuardFailure::Rate { reached, wanted }),
         jump.filter(|jump| jump.abs() > may_jump).map(GuardFailure::ClockJump),
+        run.background.clone().filter(|(_, share)| 100.0 * share > BACKGROUND_PERCENT).map(
+            |(contender, share)| GuardFailure::Background {
+                contender,
+                used: 100.0 * share,
+                most: BACKGROUND_PERCENT,
+            },
+        ),
     ];
     checks.into_iter().flatten().collect()
 }
@@ -182,7 +201,19 @@ mod tests {
                 usual: Usual { median: time, most_percent: 3.0 },
             }),
             missed_rate: None,
+            background: None,
         }
+    }
+
+    #[test]
+    fn a_contender_that_works_in_the_background_spoils_the_turns_of_the_others() {
+        let window = window();
+        let run = |share| Conduct { background: Some(("b".to_string(), share)), ..good(&window) };
+        assert_eq!(guards(&run(0.009)), []);
+        let said: Vec<String> = guards(&run(0.034)).iter().map(ToString::to_string).collect();
+        let expected =
+            "background threads of b used 3.4 % of the CPU of its client threads (limit 1 %)";
+        assert_eq!(said, [expected]);
     }
 
     #[test]

@@ -53,6 +53,18 @@ meanings! {
     RowVersionsLeft "row_versions_left";
     /// How often, or for how long, the DBMS stalled writes.
     WriterWaits "writer_waits";
+    /// Comparisons of keys that searches made.
+    KeyComparisons "key_comparisons";
+    /// Blocks that were not in the cache of the DBMS, and were read from files.
+    BlockReads "block_reads";
+    /// Bytes that were read from the last level of an LSM tree.
+    LastLevelBytesRead "last_level_bytes_read";
+    /// Bytes that were read from all other levels.
+    UpperLevelBytesRead "upper_level_bytes_read";
+    /// CPU of the threads that serve clients.
+    ServingCpu "serving_cpu";
+    /// CPU of all other threads of the DBMS.
+    BackgroundCpu "background_cpu";
 }
 
 impl Meaning {

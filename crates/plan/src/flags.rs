@@ -29,6 +29,9 @@ pub struct Flags {
     pub sanitizers: Vec<String>,
     /// The target processor: `x86-64-v3`, `native`.
     pub march: Option<String>,
+    /// It computes CRC32C by the processor's instruction, where that can differ between builds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub crc32: Option<bool>,
     /// `pie`, `relro`, `now`, `stack-protector`, `fortify`, `cf-protection`.
     pub hardening: Vec<String>,
     /// The compiler of most of the code, read from the same place as the level.
@@ -74,7 +77,12 @@ impl Flags {
 
     /// Everything known except the level: compiler, target and hardening.
     pub fn details(&self) -> Vec<String> {
-        let modes = [("LTO", self.lto), ("PGO", self.pgo), ("assertions", self.assertions)];
+        let modes = [
+            ("LTO", self.lto),
+            ("PGO", self.pgo),
+            ("assertions", self.assertions),
+            ("crc32 instructions", self.crc32),
+        ];
         let told = modes.into_iter().filter_map(|(name, known)| match known? {
             true => Some(name.to_string()),
             false => Some(format!("no {name}")),
@@ -135,6 +143,7 @@ impl Flags {
             ("assertions", differ(self.assertions, other.assertions)),
             ("sanitizers", self.sanitizers != other.sanitizers),
             ("-march", known && march(self) != march(other)),
+            ("crc32 instructions", differ(self.crc32, other.crc32)),
             ("compiler", differ(one, second)),
         ];
         all.into_iter().filter(|(_, differs)| *differs).map(|(what, _)| what).collect()
@@ -150,6 +159,7 @@ impl Flags {
             lto: self.lto,
             pgo: self.pgo,
             assertions: self.assertions,
+            crc32: self.crc32,
             sanitizers: all(self.sanitizers),
             march: some(self.march),
             hardening: all(self.hardening),
@@ -240,6 +250,10 @@ mod tests {
         assert!(lto.differences(&level("-O2")).is_empty());
         let plain = Flags { lto: Some(false), ..level("-Os") };
         assert_eq!(lto.differences(&plain), ["optimisation level", "LTO"]);
+        let hardware = Flags { crc32: Some(true), ..level("-O2") };
+        let software = Flags { crc32: Some(false), ..level("-O2") };
+        assert_eq!(hardware.differences(&software), ["crc32 instructions"]);
+        assert_eq!(software.details(), ["no crc32 instructions"]);
         let native = Flags { march: Some("native".to_string()), ..level("-O2") };
         assert_eq!(native.differences(&level("-O2")), ["-march"], "none is what all take");
     }

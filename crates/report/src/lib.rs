@@ -22,7 +22,7 @@ pub use crate::csv::{
     csv, has_metrics, metrics_csv, seconds_csv, suite_files, verdicts_csv, write_seconds_csv,
 };
 pub use comparison::junit;
-pub use export::{File, hdr, otava, parquet, sysbench};
+pub use export::{File, db_bench, hdr, otava, parquet, sysbench};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};

@@ -105,6 +105,11 @@ pub trait Connection: Send {
     /// Prepares a statement with placeholders in the DBMS's own notation.
     fn prepare(&mut self, sql: &str, parameters: &[Type]) -> Result<Statement, Error>;
 
+    /// Gives a prepared statement up, in the server, too. It must not be executed any more.
+    fn close(&mut self, _statement: Statement) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// Executes a prepared statement and receives its whole result. Returns the number of rows
     /// returned or changed.
     fn execute(&mut self, statement: Statement, values: &[Value<'_>]) -> Result<u64, Error>;

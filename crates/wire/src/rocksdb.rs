@@ -21,6 +21,20 @@ const REFUSED: u8 = b'!';
 /// The code of RocksDB's errors, which have words and no numbers.
 const CODE: &str = "rocksdb";
 
+const DIRECTORY: &str = "all files of a database are in the directory that rqps makes for it";
+const MAKING: &str = "rqps itself decides when a database is made";
+/// Options that nobody sets, also within other options, and why.
+pub const RESERVED: [(&str, &str); 8] = [
+    ("wal_dir", DIRECTORY),
+    ("db_log_dir", DIRECTORY),
+    ("db_paths", DIRECTORY),
+    ("cf_paths", DIRECTORY),
+    ("env", "a database is measured on the file system of its directory"),
+    ("create_if_missing", MAKING),
+    ("error_if_exists", MAKING),
+    ("disable_auto_compactions", "the wait for the end of compaction would not end"),
+];
+
 /// The socket of a process with a database.
 #[derive(Clone, Debug)]
 pub struct RocksdbHost {

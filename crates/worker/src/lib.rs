@@ -12,6 +12,7 @@ mod options_file;
 mod serve;
 mod session;
 mod settings;
+mod writer;
 
 use std::io;
 use std::path::PathBuf;
@@ -81,6 +82,8 @@ pub enum WorkerError {
     NoVersion,
     #[error("there is no property {0}")]
     NoProperty(String),
+    #[error("no writer is at work")]
+    NoWriter,
     #[error("no test was chosen before operations")]
     NoClient,
     #[error(

@@ -18,6 +18,10 @@ pub enum Kind {
     MultiReadRandom,
     FwdRange,
     RevRange,
+    /// The same beside a writer.
+    ReadWhileWriting,
+    FwdRangeWhileWriting,
+    RevRangeWhileWriting,
     /// Puts keys drawn at random, with the log.
     Overwrite,
 }
@@ -30,12 +34,15 @@ pub const RANGE: u64 = 10;
 const COPIED: usize = 256;
 
 impl Kind {
-    pub const ALL: [Kind; 6] = [
+    pub const ALL: [Kind; 9] = [
         Kind::FillSeq,
         Kind::ReadRandom,
         Kind::MultiReadRandom,
         Kind::FwdRange,
         Kind::RevRange,
+        Kind::ReadWhileWriting,
+        Kind::FwdRangeWhileWriting,
+        Kind::RevRangeWhileWriting,
         Kind::Overwrite,
     ];
 
@@ -46,6 +53,9 @@ impl Kind {
             Kind::MultiReadRandom => "multireadrandom",
             Kind::FwdRange => "fwdrange",
             Kind::RevRange => "revrange",
+            Kind::ReadWhileWriting => "readwhilewriting",
+            Kind::FwdRangeWhileWriting => "fwdrangewhilewriting",
+            Kind::RevRangeWhileWriting => "revrangewhilewriting",
             Kind::Overwrite => "overwrite",
         }
     }
@@ -56,6 +66,12 @@ impl Kind {
 
     pub fn writes(self) -> bool {
         matches!(self, Kind::FillSeq | Kind::Overwrite)
+    }
+
+    /// Whether a writer is at work beside it, whose operations do not count.
+    pub fn is_beside_writer(self) -> bool {
+        use Kind::{FwdRangeWhileWriting, ReadWhileWriting, RevRangeWhileWriting};
+        matches!(self, ReadWhileWriting | FwdRangeWhileWriting | RevRangeWhileWriting)
     }
 
     /// How many operations a call counts as.
@@ -116,10 +132,16 @@ impl Client {
         delay: u64,
     ) -> Result<StretchResult, WorkerError> {
         match self.kind {
-            Kind::ReadRandom => stretch(limit, delay, || self.get(database)),
+            Kind::ReadRandom | Kind::ReadWhileWriting => {
+                stretch(limit, delay, || self.get(database))
+            }
             Kind::MultiReadRandom => stretch(limit, delay, || self.get_batch(database)),
-            Kind::FwdRange => stretch(limit, delay, || self.range(database, true)),
-            Kind::RevRange => stretch(limit, delay, || self.range(database, false)),
+            Kind::FwdRange | Kind::FwdRangeWhileWriting => {
+                stretch(limit, delay, || self.range(database, true))
+            }
+            Kind::RevRange | Kind::RevRangeWhileWriting => {
+                stretch(limit, delay, || self.range(database, false))
+            }
             Kind::FillSeq => stretch(limit, delay, || self.put_next(database)),
             Kind::Overwrite => stretch(limit, delay, || self.put_again(database)),
         }
@@ -216,8 +238,9 @@ fn stretch(
     Ok(done)
 }
 
+/// Nanoseconds of a clock.
 #[inline]
-fn clock(clock: libc::clockid_t) -> u64 {
+pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
     unsafe { libc::clock_gettime(clock, &mut time) };

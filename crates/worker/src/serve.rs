@@ -32,8 +32,9 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
     // What is refused is refused before anything is loaded.
     let (settings, functions) = (OpenSettings::new(settings)?, library::load(&library)?);
     let database = RwLock::new(Some(Database::open(functions, &folder, &settings)?));
-    let counted = Default::default();
-    let shared = Arc::new(Shared { functions, folder, settings, database, counted });
+    let (counted, serving, writer) = Default::default();
+    let shared = Shared { functions, folder, settings, database, counted, serving, writer };
+    let shared = Arc::new(shared);
     // Clients find a socket only when there is a database behind it.
     let listener = UnixListener::bind(&socket).map_err(at)?;
     let serving = shared.clone();
@@ -54,7 +55,7 @@ fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
 }
 
 /// Answers a client until it closes the connection.
-fn converse(mut stream: UnixStream, shared: &Shared) -> io::Result<()> {
+fn converse(mut stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
     let mut session = Session::new(shared);
     let mut request = Vec::new();
     loop {

@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
 use crate::WorkerError;
 use crate::check::read_all;
 use crate::database::{COUNTED, Database, ThreadCounters};
 use crate::library::RocksdbFunctions;
-use crate::operations::{Client, Kind, Limit, StretchResult};
+use crate::operations::{Client, Kind, Limit, StretchResult, clock};
 use crate::options_file;
 use crate::settings::OpenSettings;
+use crate::writer::{Writer, WriterPlan};
 
 /// Properties that are 0 when no work is left to background threads.
 const PENDING: [&str; 4] = [
@@ -50,10 +51,13 @@ pub(crate) struct Shared {
     pub(crate) database: RwLock<Option<Database>>,
     /// Of all clients, in the order of [`COUNTED`].
     pub(crate) counted: [AtomicU64; COUNTED.len()],
+    /// Nanoseconds of CPU that threads have used which serve connections, up to their last answers.
+    pub(crate) serving: AtomicU64,
+    pub(crate) writer: Mutex<Option<Writer>>,
 }
 
 impl Shared {
-    fn open(&self) -> Result<Opened<'_>, WorkerError> {
+    pub(crate) fn open(&self) -> Result<Opened<'_>, WorkerError> {
         let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
         match guard.is_some() {
             true => Ok(Opened(guard)),
@@ -83,6 +87,9 @@ impl Shared {
             of_clients.map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)));
         let mut rows: Vec<String> =
             of_clients.map(|(name, count)| format!("{name}\t{count}")).collect();
+        let serving = self.serving.load(Ordering::Relaxed);
+        let background = clock(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(serving);
+        rows.extend([format!("cpu.serving\t{serving}"), format!("cpu.background\t{background}")]);
         let gauge = |name: &&str| Some(format!("{name}\t{}\tgauge", database.get().number(name)?));
         rows.extend(GAUGES.iter().filter_map(gauge));
         let statistics = database.get().statistics().unwrap_or_default();
@@ -122,28 +129,38 @@ fn until_calm(
 }
 
 /// The database, which stays open for as long as this lives.
-struct Opened<'a>(RwLockReadGuard<'a, Option<Database>>);
+pub(crate) struct Opened<'a>(RwLockReadGuard<'a, Option<Database>>);
 
 impl Opened<'_> {
-    fn get(&self) -> &Database {
+    pub(crate) fn get(&self) -> &Database {
         self.0.as_ref().expect("it was there when this was made")
     }
 }
 
 /// A connection. It stays in its thread, whose counters it reads.
 pub(crate) struct Session<'a> {
-    shared: &'a Shared,
+    shared: &'a Arc<Shared>,
     client: Option<Client>,
     counters: ThreadCounters,
+    /// The CPU of this thread that is counted already.
+    cpu: u64,
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(shared: &'a Shared) -> Session<'a> {
+    pub(crate) fn new(shared: &'a Arc<Shared>) -> Session<'a> {
         let counters = ThreadCounters::of_this_thread(shared.functions);
-        Session { shared, client: None, counters }
+        Session { shared, client: None, counters, cpu: 0 }
     }
 
     pub(crate) fn answer(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
+        let answer = self.reply(request);
+        let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+        self.shared.serving.fetch_add(now - self.cpu, Ordering::Relaxed);
+        self.cpu = now;
+        answer
+    }
+
+    fn reply(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
         let words: Vec<&str> = request.split_whitespace().collect();
         let number =
             |word: &str| word.parse::<u64>().map_err(|_| WorkerError::Request(request.to_string()));
@@ -174,6 +191,15 @@ impl<'a> Session<'a> {
                 let read = read_all(opened.get(), number(seed)?)?;
                 Ok(vec![format!("{}\t{}", read.keys, read.as_loaded)])
             }
+            ["write", "end"] => self.end_writer(),
+            ["write", keys, seed, values, rate] => {
+                let [keys, seed, values, rate] =
+                    [number(keys)?, number(seed)?, number(values)?, number(rate)?];
+                let plan = WriterPlan { keys, seed, values, rate };
+                let writer = Writer::start(self.shared, plan);
+                self.writer().replace(writer).map_or(Ok(()), |earlier| earlier.end().map(drop))?;
+                Ok(Vec::new())
+            }
             ["recreate"] => self.shared.recreate().map(|()| Vec::new()),
             ["flush"] => self.shared.open()?.get().flush().map(|()| Vec::new()),
             ["wait"] => self.wait().map(|()| Vec::new()),
@@ -199,6 +225,16 @@ impl<'a> Session<'a> {
         }
         let numbers = [operations, nanos, rows, cpu, delays, delayed];
         Ok(vec![numbers.map(|number| number.to_string()).join("\t")])
+    }
+
+    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn end_writer(&self) -> Result<Vec<String>, WorkerError> {
+        let writer = self.writer().take().ok_or(WorkerError::NoWriter)?;
+        let (keys, millis) = writer.end()?;
+        Ok(vec![format!("{keys}\t{millis}")])
     }
 
     /// Flushes, and waits until no background work is left.

@@ -1,6 +1,8 @@
 //! The settings of a contender: names of RocksDB's options, which go into one options string, and
 //! a few of rqps's own for what such a string cannot express in every version.
 
+use rqps_wire::rocksdb::RESERVED;
+
 use crate::WorkerError;
 
 /// Settings that are not RocksDB's, with what they take.
@@ -10,19 +12,6 @@ pub(crate) const OWN: [(&str, &str); 5] = [
     ("cache_shard_bits", "a number from 0 to 19"),
     ("cache_entry_charge", "a number of bytes"),
     ("statistics", "true or false"),
-];
-const DIRECTORY: &str = "all files of a database are in the directory that rqps makes for it";
-const MAKING: &str = "rqps itself decides when a database is made";
-/// Options that nobody sets, also within other options, and why.
-const RESERVED: [(&str, &str); 8] = [
-    ("wal_dir", DIRECTORY),
-    ("db_log_dir", DIRECTORY),
-    ("db_paths", DIRECTORY),
-    ("cf_paths", DIRECTORY),
-    ("env", "a database is measured on the file system of its directory"),
-    ("create_if_missing", MAKING),
-    ("error_if_exists", MAKING),
-    ("disable_auto_compactions", "the wait for the end of compaction would not end"),
 ];
 /// The options of tables are within this one.
 const TABLES: &str = "block_based_table_factory";

@@ -9,18 +9,18 @@ use crate::common::result::RunResult;
 use crate::common::{Rqps, Running, await_that, entries, processes};
 
 /// Room for far more than a test needs, of which memory is taken for what is used.
-const ENOUGH: &str = "2g";
+pub(super) const ENOUGH: &str = "2g";
 
 /// What a disk that fills up has left: too little for the indexes, and enough for the small files
 /// that a server makes before it comes to them.
 const LEFT: u64 = 3 << 20;
 
 /// A file system of a size; gone when dropped.
-struct SmallDisk(PathBuf);
+pub(super) struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// None, with a note, unless the tests run as root.
-    fn mount(path: PathBuf, size: &str) -> Option<SmallDisk> {
+    pub(super) fn mount(path: PathBuf, size: &str) -> Option<SmallDisk> {
         fs::create_dir_all(&path).unwrap();
         let options = format!("size={size},mode=755");
         let mut mount = Command::new("mount");
@@ -41,12 +41,12 @@ impl SmallDisk {
         mount.output().unwrap().status.success()
     }
 
-    fn grow(&self, size: &str) {
+    pub(super) fn grow(&self, size: &str) {
         assert!(self.resize(size));
     }
 
     /// Takes away the room that nobody uses just now, but for a little.
-    fn squeeze(&self) {
+    pub(super) fn squeeze(&self) {
         let disk = rustix::fs::statvfs(&self.0).unwrap();
         let wanted = (disk.f_blocks - disk.f_bfree) * disk.f_frsize + LEFT;
         if wanted < disk.f_blocks * disk.f_frsize {

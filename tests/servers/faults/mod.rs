@@ -8,6 +8,7 @@ mod memory;
 mod names;
 mod phases;
 mod proxy;
+mod rocksdb;
 mod soak;
 mod socket;
 mod twice;

@@ -186,6 +186,38 @@ fn a_schema_of_that_name_that_rqps_did_not_make_is_refused_untouched() {
 }
 
 #[test]
+fn a_schema_that_another_role_made_and_marked_is_refused_untouched() {
+    let rqps = Rqps::new();
+    let server = with_guest(&rqps, "12", &[]);
+    server.sql("", &["create role other login", "grant create on database bench to other"]);
+    server.sql("", &["create role boss login superuser"]);
+    // Before 16 a role may make any other a member of itself.
+    server.sql("", &["grant other to guest"]);
+    server.sql(
+        "bench",
+        &[
+            "create schema rqps authorization other",
+            "comment on schema rqps is 'made by rqps 1-2 since 2026-01-01 00:00:00 UTC'",
+            "create table rqps.sbtest1 (a int)",
+        ],
+    );
+    let before = server.everything();
+    for role in ["guest", "boss"] {
+        let url = server.url(role, "bench");
+        for ended in [micro(&rqps, &url), rqps.run(&format!("dbms clean {url}"))] {
+            ended.expect_code(2).says(&["schema 'rqps'", "belongs to 'other'"]);
+            assert_eq!(server.everything(), before, "{role}");
+        }
+        assert_nothing_was_made(&rqps);
+    }
+    // That of a superuser can be trusted.
+    server.sql("bench", &["alter schema rqps owner to boss", "drop table rqps.sbtest1"]);
+    server.sql("bench", &["grant create, usage on schema rqps to guest"]);
+    let ended = rqps.run(&format!("dbms clean {}", server.url("boss", "bench")));
+    ended.ok().says(&["removed schema 'rqps'"]);
+}
+
+#[test]
 fn what_a_killed_run_left_keeps_nobody_out() {
     let rqps = Rqps::new();
     let server = with_guest(&rqps, "17.6", &[]);

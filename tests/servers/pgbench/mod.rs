@@ -4,6 +4,7 @@ mod beside;
 mod cases;
 mod compared;
 mod errors;
+mod others;
 
 use std::fs;
 use std::path::PathBuf;

@@ -5,7 +5,8 @@ use std::fs;
 use serde_json::Value;
 
 use crate::common::result::Finished;
-use crate::common::{Rqps, Running};
+use crate::common::{Rqps, Running, await_that, processes};
+use rustix::process::Signal;
 
 fn compare(rqps: &Rqps, words: &str) -> Finished {
     let out = rqps.out().display().to_string();
@@ -35,6 +36,24 @@ fn scripts_of_sysbench_are_tests_and_are_kept_with_the_run() {
     }
     let plan = fs::read_to_string(rqps.out().join("plan.toml")).unwrap();
     assert!(plan.contains("oltp_common") && plan.contains("execute_point_selects"), "{plan}");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn one_ctrl_c_ends_a_comparison_of_a_script_that_never_returns() {
+    let rqps = Rqps::new();
+    let path = rqps.path("endless.lua");
+    fs::write(&path, "print('begun')\nfunction event() while true do end end\n").unwrap();
+    let words = format!("compare a=sqlite b=sqlite --workload lua:{}", path.display());
+    let mut command = rqps.command(words.split(' '));
+    command.arg("--out").arg(rqps.out());
+    let running = Running::start(command);
+    // It is tried without a server first, and never comes back from that.
+    let is_busy = || processes::cpu(running.pid()).is_some_and(|seconds| seconds > 0.5);
+    await_that("the script runs", is_busy);
+    processes::signal(running.pid(), Signal::INT);
+    let ended = running.finish().expect_code(130);
+    ended.says(&["a script does not return from Lua"]);
     rqps.assert_nothing_is_left();
 }
 

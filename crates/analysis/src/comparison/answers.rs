@@ -170,6 +170,7 @@ mod tests {
             source: rqps_plan::SqlSource::Folder { path: "shop".into(), files: Default::default() },
             tests: vec![rqps_plan::SqlTest::new("q", rqps_plan::Class::Range, 1.0)],
             left_out: Vec::new(),
+            days: None,
             clients: 1,
             time: "1s".parse().unwrap(),
             bytes: 0,

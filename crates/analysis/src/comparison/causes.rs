@@ -11,7 +11,7 @@ use super::course;
 use super::drift::Drift;
 use super::instructions::CountedTest;
 use super::observed::{Observed, clients_of, other_percent};
-use super::pair::Pair;
+use super::pair::{Pair, kind};
 use super::profile::Profiled;
 use super::query_plans::changes;
 use crate::builds::{Alike, alike};
@@ -76,6 +76,7 @@ impl Pair<'_> {
             again: again.unwrap_or_default(),
             can_be_profiled: self.plan.can_be_profiled(&pair),
             theta: estimate(&verdict.estimate),
+            margin: self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin()),
             clients: clients.unwrap_or(1),
             time: self.time(&passes),
             cpu: self.cpu(&passes),

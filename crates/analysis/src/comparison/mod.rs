@@ -29,7 +29,7 @@ use rqps_store::{Run, StatementRecord};
 
 use crate::diagnosis::{Cause, Evidence, Finding, explain_suite};
 use costs::estimate;
-use total::shares;
+use total::{per_day, shares};
 
 pub use answers::{Answered, PlanVerdict};
 pub use costs::per_statement;
@@ -268,6 +268,11 @@ impl<'a> Results<'a> {
     /// Of each test, the share of the baseline's time that it takes, by weights.
     pub fn shares(&self, judged: &Judged<'_>) -> Vec<Option<f64>> {
         shares(&self.pair(judged), &self.tests)
+    }
+
+    /// Of each test, the seconds that it takes in a day, by the baseline and by the contender.
+    pub fn per_day(&self, judged: &Judged<'_>) -> Vec<Option<[f64; 2]>> {
+        per_day(&self.pair(judged), &self.tests)
     }
 
     fn gate_of_instructions(&self, threshold: f64) -> Gate {

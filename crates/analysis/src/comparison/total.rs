@@ -40,6 +40,17 @@ pub(super) fn shares(pair: &Pair<'_>, tests: &[Observed<'_>]) -> Vec<Option<f64>
     each.into_iter().map(|one| one.map(|one| one / sum)).collect()
 }
 
+/// Seconds that each test takes in a day, by the baseline and the contender; none where it is not
+/// known how often it is executed.
+pub(super) fn per_day(pair: &Pair<'_>, tests: &[Observed<'_>]) -> Vec<Option<[f64; 2]>> {
+    let each = tests.iter().map(|test| {
+        let executions = pair.plan.of.executions_per_day(test.name)?;
+        let of = |arm: &str| Some(executions * seconds(test, arm)?);
+        Some([of(pair.base)?, of(pair.contender)?])
+    });
+    each.collect()
+}
+
 /// Seconds of an execution.
 fn seconds(test: &Observed<'_>, arm: &str) -> Option<f64> {
     let slices = test.counted().flat_map(|pass| &pass.slices);

@@ -225,7 +225,7 @@ pub(super) fn reads(view: &View) -> Option<Claim> {
 }
 
 /// An operation with a tenth more to read or write takes at most a tenth longer for that.
-fn is_too_little(view: &View, more: Change) -> bool {
+pub(super) fn is_too_little(view: &View, more: Change) -> bool {
     more.log.value.abs() < HALF * view.evidence.theta.value.abs()
 }
 

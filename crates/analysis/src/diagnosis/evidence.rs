@@ -202,6 +202,8 @@ pub struct Evidence {
     pub can_be_profiled: bool,
     /// ln(operations per second of the contender / of the baseline).
     pub theta: Estimate,
+    /// The smallest change that matters, as a log.
+    pub margin: f64,
     /// Connections.
     pub clients: u32,
     /// Connection time per operation: connections / operations per second.
@@ -255,6 +257,7 @@ impl Evidence {
             again: String::new(),
             can_be_profiled: false,
             theta: Estimate::default(),
+            margin: 0.0,
             clients: 0,
             time: Cost::default(),
             parts: BTreeMap::new(),

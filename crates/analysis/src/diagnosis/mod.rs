@@ -7,6 +7,7 @@
 
 mod budget;
 mod claims;
+mod counted;
 mod evidence;
 mod executed;
 mod line;

@@ -31,6 +31,14 @@ pub enum Cause {
     DeadEntries,
     Plan,
     Commit,
+    /// More comparisons of keys.
+    Search,
+    /// More blocks read from files.
+    Cache,
+    /// More CPU of background threads.
+    Background,
+    /// The DBMS holds up writers.
+    Stalls,
     Protocol,
     StatementOrRow,
     Efficiency,
@@ -62,6 +70,10 @@ impl Cause {
             Cause::Efficiency => "R15",
             Cause::SuiteShift => "R16",
             Cause::Unexplained => "R17",
+            Cause::Search => "R18",
+            Cause::Cache => "R19",
+            Cause::Background => "R20",
+            Cause::Stalls => "R21",
         }
     }
 
@@ -89,6 +101,10 @@ impl Cause {
             Cause::DeadEntries => ("dead index entries", "fewer dead index entries"),
             Cause::Plan => ("another query plan", "another query plan"),
             Cause::Commit => ("slower commits", "faster commits"),
+            Cause::Search => ("more comparisons of keys", "fewer comparisons of keys"),
+            Cause::Cache => ("fewer cache hits", "more cache hits"),
+            Cause::Background => ("more background work", "less background work"),
+            Cause::Stalls => ("stalls of writers", "fewer stalls of writers"),
             Cause::Protocol => ("protocol or system calls", "protocol or system calls"),
             Cause::StatementOrRow => ("cost per statement or row", "cost per statement or row"),
             Cause::Efficiency => ("lost efficiency", "gained efficiency"),

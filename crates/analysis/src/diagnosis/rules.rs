@@ -2,6 +2,7 @@
 
 use super::budget::budget_text;
 use super::claims::*;
+use super::counted;
 use super::evidence::{Builds, Evidence, Part, Verdict};
 use super::executed::{Length, length};
 use super::next::Next;
@@ -28,7 +29,7 @@ const EFFICIENCY: Rule = Rule {
 };
 
 /// The rules for every test that is slower or faster.
-const RULES: [Rule; 11] = [
+const RULES: [Rule; 15] = [
     Rule {
         cause: Cause::Cpu,
         main: more_cpu,
@@ -161,10 +162,38 @@ const RULES: [Rule; 11] = [
         contradicted_by: &[("the number and the time of syncs are unchanged", syncs_are_flat)],
         next: Next::SystemCalls,
     },
+    Rule {
+        cause: Cause::Search,
+        main: counted::comparisons,
+        supported_by: &[counted::takes_cpu],
+        contradicted_by: &[],
+        next: Next::Profile,
+    },
+    Rule {
+        cause: Cause::Cache,
+        main: counted::block_reads,
+        supported_by: &[counted::takes_time],
+        contradicted_by: &[],
+        next: Next::Again,
+    },
+    Rule {
+        cause: Cause::Background,
+        main: counted::background,
+        supported_by: &[],
+        contradicted_by: &[],
+        next: Next::Profile,
+    },
+    Rule {
+        cause: Cause::Stalls,
+        main: counted::stalls,
+        supported_by: &[|view| at_least(view.sure_share(Part::Rest), HALF)],
+        contradicted_by: &[],
+        next: Next::Again,
+    },
 ];
 
 /// Special cases with the general cause that is then not reported again.
-const SPECIAL: [(Cause, Cause); 11] = [
+const SPECIAL: [(Cause, Cause); 15] = [
     (Cause::RowContention, Cause::Contention),
     (Cause::Commit, Cause::Contention),
     // Writing the log at each commit takes CPU, too.
@@ -180,6 +209,11 @@ const SPECIAL: [(Cause, Cause); 11] = [
     (Cause::Plan, Cause::Cpu),
     (Cause::Plan, Cause::Reads),
     (Cause::Plan, Cause::Writes),
+    (Cause::Search, Cause::Cpu),
+    // A block that is read is checked and unpacked.
+    (Cause::Cache, Cause::Cpu),
+    (Cause::Cache, Cause::Reads),
+    (Cause::Background, Cause::Cpu),
 ];
 
 /// The findings on one test, by their share of the change. There are none without a verdict, and no

@@ -7,7 +7,7 @@ use rqps_plan::Class;
 use super::*;
 
 /// The meanings of counters, as in the tables of their DBMSs.
-const MEANINGS: [(&str, Meaning); 11] = [
+const MEANINGS: [(&str, Meaning); 19] = [
     ("Innodb_dblwr_pages_written", Meaning::DoubleWrites),
     ("Innodb_os_log_fsyncs", Meaning::LogFlushes),
     ("Innodb_os_log_written", Meaning::LogBytes),
@@ -19,6 +19,14 @@ const MEANINGS: [(&str, Meaning); 11] = [
     ("pg_stat_database.blks_hit", Meaning::CacheHits),
     ("rocksdb_bloom_filter_useful", Meaning::BloomFilterHits),
     ("wal_bytes", Meaning::LogBytes),
+    ("block_cache_hit_count", Meaning::CacheHits),
+    ("block_read_count", Meaning::BlockReads),
+    ("cpu.background", Meaning::BackgroundCpu),
+    ("cpu.serving", Meaning::ServingCpu),
+    ("rocksdb.last.level.read.bytes", Meaning::LastLevelBytesRead),
+    ("rocksdb.non.last.level.read.bytes", Meaning::UpperLevelBytesRead),
+    ("rocksdb.stall.micros", Meaning::WriterWaits),
+    ("user_key_comparison_count", Meaning::KeyComparisons),
 ];
 
 /// A test of two builds: the contender's operations take `change` of 50 us longer.
@@ -560,5 +568,6 @@ fn an_improvement_is_looked_at_from_its_base() {
 }
 
 mod code_path;
+mod counted;
 mod storage;
 mod suite;

@@ -37,8 +37,15 @@ pub(super) mod engine {
     pub(crate) const CHECKPOINTS: &[Meaning] = &[Meaning::CheckpointsRequested];
     pub(crate) const BUFFERS: &[Meaning] = &[Meaning::CacheHits];
     pub(crate) const BLOOM: &[Meaning] = &[Meaning::BloomFilterHits];
+    pub(crate) const COMPARISONS: &[Meaning] = &[Meaning::KeyComparisons];
+    pub(crate) const BLOCK_READS: &[Meaning] = &[Meaning::BlockReads];
+    pub(crate) const LAST_LEVEL: &[Meaning] = &[Meaning::LastLevelBytesRead];
+    pub(crate) const UPPER_LEVELS: &[Meaning] = &[Meaning::UpperLevelBytesRead];
+    pub(crate) const BACKGROUND_CPU: &[Meaning] = &[Meaning::BackgroundCpu];
+    pub(crate) const SERVING_CPU: &[Meaning] = &[Meaning::ServingCpu];
+    pub(crate) const STALLS: &[Meaning] = &[Meaning::WriterWaits];
 
-    pub(crate) const ALL: [&[Meaning]; 9] = [
+    pub(crate) const ALL: [&[Meaning]; 16] = [
         ROW_LOCKS,
         LOG_BYTES,
         LOG_FLUSHES,
@@ -48,6 +55,13 @@ pub(super) mod engine {
         CHECKPOINTS,
         BUFFERS,
         BLOOM,
+        COMPARISONS,
+        BLOCK_READS,
+        LAST_LEVEL,
+        UPPER_LEVELS,
+        BACKGROUND_CPU,
+        SERVING_CPU,
+        STALLS,
     ];
 }
 

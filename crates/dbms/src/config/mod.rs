@@ -27,13 +27,22 @@ const NEAR: usize = 12;
 /// Names in lower case with underscores, and values.
 pub(crate) type Settings = Vec<(String, String)>;
 
+/// Why most reserved settings are.
+const OWN: &str = "rqps sets it itself";
+
+/// The settings that are reserved for rqps, which sets them.
+pub(crate) fn own(names: &[&str]) -> impl Fn(&str) -> Option<&'static str> {
+    move |name| names.contains(&name).then_some(OWN)
+}
+
 /// The settings that a build accepts, and those that are reserved for rqps.
 pub(crate) struct Vocabulary<'a> {
     pub(crate) version: &'a str,
     pub(crate) names: &'a [String],
     /// Whether the build accepts a name; it may accept more than it lists.
     pub(crate) knows: &'a dyn Fn(&str) -> bool,
-    pub(crate) reserved: &'a [&'a str],
+    /// Names that a contender cannot set, and why.
+    pub(crate) reserved: &'a dyn Fn(&str) -> Option<&'static str>,
 }
 
 impl Vocabulary<'_> {
@@ -41,8 +50,8 @@ impl Vocabulary<'_> {
     pub(crate) fn settings(&self, contender: &Contender) -> Result<Settings, DbmsError> {
         let mut chosen = Settings::new();
         for Setting { name, value, optional } in settings(contender)? {
-            if self.reserved.contains(&name.as_str()) {
-                return Err(DbmsError::Reserved(name));
+            if let Some(why) = (self.reserved)(&name) {
+                return Err(DbmsError::Reserved { name, why });
             }
             if (self.knows)(&name) {
                 chosen.push((name, value));
@@ -258,8 +267,9 @@ mod tests {
     fn a_setting_that_a_build_does_not_know_is_left_out_or_refused() {
         let names = ["jit".to_string(), "work_mem".to_string()];
         let knows = |name: &str| names.iter().any(|known| known == name);
+        let reserved = own(&["port"]);
         let vocabulary =
-            Vocabulary { version: "17.6", names: &names, knows: &knows, reserved: &["port"] };
+            Vocabulary { version: "17.6", names: &names, knows: &knows, reserved: &reserved };
         let file = tempfile::NamedTempFile::new().unwrap();
         let with = |text: &str| {
             fs::write(&file, text).unwrap();

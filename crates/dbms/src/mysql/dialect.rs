@@ -50,6 +50,7 @@ const SQL: Sql = Sql {
     // Old releases explain only reads.
     explain: &["explain format=traditional", "explain"],
     plan_node,
+    execution: None,
     query_plan: super::query_plan::query_plan,
     parallel: &[],
     transactions: Transactions::Text,
@@ -58,6 +59,7 @@ const SQL: Sql = Sql {
     has_one_writer: false,
     skip_binary_log: Some("set session sql_log_bin = 0"),
     // MySQL from 5.7 on, MariaDB.
+    version: "select version()",
     thread_queries: &[
         "select thread_os_id from performance_schema.threads where processlist_id = connection_id()",
         "select tid from information_schema.processlist where id = connection_id()",

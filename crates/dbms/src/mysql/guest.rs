@@ -163,7 +163,7 @@ impl MysqlGuest {
     fn remove_unmarked(&self) -> Result<(), DbmsError> {
         let connection = &mut *self.connect()?;
         if self.lock(connection)?
-            && let Some(Contents { mark: None, tables, others }) = self.contents(connection)?
+            && let Some(Contents { mark: None, tables, others, .. }) = self.contents(connection)?
             && tables.is_empty()
             && others.is_empty()
         {
@@ -365,7 +365,8 @@ impl Guest for MysqlGuest {
                 kind => others.push(format!("{kind} {name}")),
             }
         }
-        Ok(Some(Contents { mark, tables, others }))
+        // Databases have no owner.
+        Ok(Some(Contents { mark, owner: None, tables, others }))
     }
 
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
@@ -427,7 +428,8 @@ impl Guest for MysqlGuest {
             return Ok(());
         }
         // Dropping it removes all its contents, so it must contain nothing else.
-        let Some(Contents { mark: Some(_), tables, others }) = self.contents(connection)? else {
+        let Some(Contents { mark: Some(_), tables, others, .. }) = self.contents(connection)?
+        else {
             return Ok(());
         };
         let tables = tables.into_iter().map(|(name, _)| format!("table {name}"));

@@ -24,7 +24,7 @@ use rqps_system::{Cancel, User};
 use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
-use crate::config::{Settings, Vocabulary};
+use crate::config::{Settings, Vocabulary, own};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
@@ -99,7 +99,7 @@ impl Mysql {
             version: &installed.version,
             names: options.names(),
             knows: &|name| options.knows(name),
-            reserved: &RESERVED,
+            reserved: &own(&RESERVED),
         };
         let settings = vocabulary.settings(contender)?;
         let spec = contender.spec();

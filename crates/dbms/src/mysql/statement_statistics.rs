@@ -70,10 +70,13 @@ pub(super) fn read(
             rows: number(rows.as_ref()),
         });
     }
-    let rest =
-        format!("select min(first_seen), sum(if(digest is null, count_star, 0)) from {DIGESTS}");
+    let rest = format!(
+        "select min(first_seen), sum(if(digest is null, count_star, 0)), \
+             timestampdiff(second, min(first_seen), now()) / 86400 from {DIGESTS}"
+    );
     let row = connection.query(&rest)?.into_iter().next().unwrap_or_default();
     found.since = row.first().cloned().flatten();
+    found.days = row.get(2).and_then(|days| days.as_ref()?.parse().ok());
     let beyond = number::<u64>(row.get(1).and_then(Option::as_ref));
     if beyond > 0 {
         found.remarks.push(format!(

@@ -1,4 +1,6 @@
-//! Control work of Postgres, for own and remote servers.
+//! Control work of Postgres, for own and remote servers. Names of the catalogue have their schema:
+//! a session may have the `search_path` of somebody else's server, on which other users may have
+//! functions and tables of the same names.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +15,7 @@ use crate::error::DbmsError;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 
-const COMPILED: &str = "select 'pg_config.' || name, setting from pg_config \
+const COMPILED: &str = "select 'pg_config.' || name, setting from pg_catalog.pg_config \
      where name in ('CC', 'CFLAGS', 'CONFIGURE', 'CPPFLAGS', 'LDFLAGS', 'LIBS')";
 
 /// The SQLSTATE of a missing right.
@@ -39,7 +41,7 @@ impl Control for PostgresControl {
         let mut connection = target.connect()?;
         // A value that initdb writes into the config but that equals the default is a default, too.
         let sql = "select name, setting, coalesce(unit, ''), source in ('default', 'override') \
-                   or setting is not distinct from boot_val, vartype from pg_settings order by name";
+                   or setting is not distinct from boot_val, vartype from pg_catalog.pg_settings order by name";
         let mut in_force = InForce::default();
         for row in connection.query(sql)? {
             let mut fields = row.into_iter().map(Option::unwrap_or_default);
@@ -67,15 +69,17 @@ impl Control for PostgresControl {
         let mut connection = target.connect()?;
         // A relation's total includes indexes and TOAST; a partitioned table has no files of its
         // own.
-        let sql = "select coalesce(sum(pg_catalog.pg_total_relation_size(c.oid)), 0) from pg_class c \
-                   join pg_namespace n on n.oid = c.relnamespace \
-                   where n.nspname = current_schema() and c.relkind = 'r'";
+        let sql = "select coalesce(pg_catalog.sum(pg_catalog.pg_total_relation_size(c.oid)), 0) \
+                   from pg_catalog.pg_class c \
+                   join pg_catalog.pg_namespace n on n.oid = c.relnamespace \
+                   where n.nspname = pg_catalog.current_schema() and c.relkind = 'r'";
         let size = scalar(&mut *connection, sql)?;
         Ok(size.and_then(|bytes| bytes.parse().ok()).unwrap_or(0))
     }
 
     fn database_path(&self, target: &Target, data: &Path) -> Result<PathBuf, DbmsError> {
-        let sql = "select oid from pg_database where datname = current_database()";
+        let sql = "select oid from pg_catalog.pg_database \
+                   where datname = pg_catalog.current_database()";
         let oid = scalar(&mut *target.connect()?, sql)?.unwrap_or_default();
         Ok(data.join("base").join(oid))
     }
@@ -142,14 +146,14 @@ impl Control for PostgresControl {
 /// the server is configured to wait for (`on`).
 fn commit_durably(connection: &mut dyn Connection, level: &str) -> Result<(), Error> {
     connection.run(&format!("set synchronous_commit = {level}"))?;
-    connection.run("select pg_logical_emit_message(true, 'rqps', 'settle')")?;
+    connection.run("select pg_catalog.pg_logical_emit_message(true, 'rqps', 'settle')")?;
     Ok(())
 }
 
 /// Creates the benchmark's database in a server of rqps's own.
 pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     let mut connection = target.connect()?;
-    let sql = format!("select 1 from pg_database where datname = '{DATABASE}'");
+    let sql = format!("select 1 from pg_catalog.pg_database where datname = '{DATABASE}'");
     if scalar(&mut *connection, &sql)?.is_none() {
         connection.run(&format!("create database {DATABASE}"))?;
     }

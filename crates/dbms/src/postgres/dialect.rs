@@ -2,7 +2,9 @@
 
 use rqps_wire::{Connection, Error, Row, scalar};
 
-use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
+use crate::dialect::{
+    Backslash, Body, Forced, Indexes, Lexis, Partitions, PreparedExecution, Sql, Transactions,
+};
 
 pub(crate) static SQL: Sql = Sql {
     name: "postgres",
@@ -27,7 +29,9 @@ pub(crate) static SQL: Sql = Sql {
     cast_to_bigint: "bigint",
     serial: "SERIAL",
     bigserial: "bigserial not null primary key",
-    continue_after: |table, column, key| format!("select setval('{table}_{column}_seq', {key})"),
+    continue_after: |table, column, key| {
+        format!("select pg_catalog.setval('{table}_{column}_seq', {key})")
+    },
     last_key,
     take_keys: Some(|table, column, keys| {
         format!("alter sequence {table}_{column}_seq cache {keys}")
@@ -40,12 +44,16 @@ pub(crate) static SQL: Sql = Sql {
     hint: |_| String::new(),
     forced: Forced::BySettings,
     limits_deletes: false,
-    exists: |table| format!("select to_regclass('{table}')::text"),
-    tables: "select pg_catalog.format('%I.%I', schemaname, tablename) from pg_tables \
+    exists: |table| format!("select pg_catalog.to_regclass('{table}')::pg_catalog.text"),
+    tables: "select pg_catalog.format('%I.%I', schemaname, tablename) from pg_catalog.pg_tables \
              where schemaname not in ('pg_catalog', 'information_schema')",
     // From 10 on it reports the planning time.
     explain: &["explain (costs off, summary on)", "explain (costs off)"],
     plan_node,
+    execution: Some(PreparedExecution {
+        explained: super::executed_plan::execution,
+        is_generic: super::executed_plan::is_generic,
+    }),
     query_plan: super::query_plan::query_plan,
     parallel: &["Gather", "Gather Merge"],
     transactions: Transactions::Prepared { read: "BEGIN", write: "BEGIN" },
@@ -53,7 +61,8 @@ pub(crate) static SQL: Sql = Sql {
     is_clustered: false,
     has_one_writer: false,
     skip_binary_log: None,
-    thread_queries: &["select pg_backend_pid()"],
+    version: "select pg_catalog.version()",
+    thread_queries: &["select pg_catalog.pg_backend_pid()"],
     statement_statistics: Some(super::statement_statistics::read),
     columns: super::statement_statistics::COLUMNS,
 };

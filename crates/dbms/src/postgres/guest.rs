@@ -146,6 +146,26 @@ impl PostgresGuest {
         Ok((seen.len() > 1).then_some("the backend of a connection changes"))
     }
 
+    /// The comment on rqps's schema, if there is such a schema, and its owner, if that is another
+    /// role and no superuser. That this role is a member of the owner is not enough: before 16 a
+    /// role could grant itself to any other.
+    fn schema(
+        connection: &mut dyn Connection,
+    ) -> Result<Option<(String, Option<String>)>, DbmsError> {
+        let sql = format!(
+            "select obj_description(n.oid, 'pg_namespace'), \
+             case when r.rolname = current_user or r.rolsuper then null \
+              else coalesce(r.rolname, '?') end \
+             from pg_namespace n left join pg_roles r on r.oid = n.nspowner \
+             where n.nspname = '{SCHEMA}'"
+        );
+        let found = connection.query(&sql)?.into_iter().next();
+        Ok(found.map(|row| {
+            let mut fields = row.into_iter();
+            (fields.next().flatten().unwrap_or_default(), fields.next().flatten())
+        }))
+    }
+
     /// The non-null values in the first column of all rows.
     fn column(connection: &mut dyn Connection, sql: &str) -> Result<Vec<String>, DbmsError> {
         let rows = connection.query(sql)?;
@@ -254,7 +274,7 @@ impl Guest for PostgresGuest {
             for owner in Self::column(connection, &sql)? {
                 missing.push(Missing {
                     what: format!("ownership of schema {SCHEMA}, whose owner is '{owner}'"),
-                    remedy: format!("log in as '{owner}', or grant {} to {role}", quoted(&owner)),
+                    remedy: format!("log in as '{owner}', or drop the schema"),
                 });
             }
         }
@@ -346,13 +366,7 @@ impl Guest for PostgresGuest {
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
-        let sql = format!(
-            "select coalesce(obj_description(oid, 'pg_namespace'), '') from pg_namespace \
-             where nspname = '{SCHEMA}'"
-        );
-        let Some(comment) = Self::column(connection, &sql)?.into_iter().next() else {
-            return Ok(None);
-        };
+        let Some((comment, owner)) = Self::schema(connection)? else { return Ok(None) };
         let mark = comment.strip_prefix(MARK).map(|rest| {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
             Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
@@ -400,7 +414,7 @@ impl Guest for PostgresGuest {
                 _ => others.push(described.unwrap_or_default()),
             }
         }
-        Ok(Some(Contents { mark, tables, others }))
+        Ok(Some(Contents { mark, owner, tables, others }))
     }
 
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
@@ -438,10 +452,13 @@ impl Guest for PostgresGuest {
         let since = "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')";
         let since = text(connection, since)?;
         let comment = literal(&format!("{MARK} {token} since {since} UTC"));
-        let sql = format!("select 1 from pg_namespace where nspname = '{SCHEMA}'");
-        let create = match scalar(connection, &sql)? {
+        let create = match Self::schema(connection)? {
+            // It may have been made since it was looked for.
+            Some((_, Some(owner))) => {
+                return Err(GuestError::Owned { place: self.place(), owner }.into());
+            }
             // The role may have lost the right to create schemas.
-            Some(_) => String::new(),
+            Some((_, None)) => String::new(),
             None => format!("create schema {SCHEMA}; "),
         };
         // In one message, which is one transaction: a schema without the mark would have no owner.

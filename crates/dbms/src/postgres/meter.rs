@@ -18,7 +18,7 @@ struct View {
 }
 
 const ALL_ROWS: &str = "true";
-const OWN_TABLES: &str = "v.schemaname = current_schema()";
+const OWN_TABLES: &str = "v.schemaname = pg_catalog.current_schema()";
 const NO_PART: &str = "''";
 
 const VIEWS: [View; 9] = [
@@ -26,7 +26,7 @@ const VIEWS: [View; 9] = [
     view("pg_stat_checkpointer", ALL_ROWS, NO_PART, true),
     view("pg_stat_wal", ALL_ROWS, NO_PART, true),
     view("pg_stat_user_tables", OWN_TABLES, NO_PART, true),
-    view("pg_stat_database", "v.datname = current_database()", NO_PART, false),
+    view("pg_stat_database", "v.datname = pg_catalog.current_database()", NO_PART, false),
     view("pg_statio_user_tables", OWN_TABLES, NO_PART, false),
     view("pg_statio_user_indexes", OWN_TABLES, NO_PART, false),
     view("pg_stat_user_indexes", OWN_TABLES, NO_PART, false),
@@ -89,7 +89,7 @@ impl View {
     fn sql(&self, columns: &str) -> String {
         let View { name, rows, part, .. } = self;
         format!(
-            "select '{name}.' || {part} || key, sum(value::numeric) from pg_catalog.{name} v, \
+            "select '{name}.' || {part} || key, pg_catalog.sum(value::pg_catalog.numeric) from pg_catalog.{name} v, \
              lateral pg_catalog.jsonb_each_text(pg_catalog.to_jsonb(v)) \
              where {rows} and {columns} and value ~ '^[0-9]+([.][0-9]+)?$' group by 1"
         )
@@ -105,7 +105,7 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
     let mut connection = target.connect()?;
     let found = connection.query(
         "select relname from pg_catalog.pg_class \
-         where relnamespace = 'pg_catalog'::regnamespace and relname like 'pg_stat%'",
+         where relnamespace = 'pg_catalog'::pg_catalog.regnamespace and relname like 'pg_stat%'",
     )?;
     let found: Vec<String> = found.into_iter().flatten().flatten().collect();
     let there = || VIEWS.iter().filter(|view| found.iter().any(|name| name == view.name));
@@ -124,9 +124,10 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
     let lanes = format!("key in ('{}')", LANES.join("', '"));
     // Sessions are counted when they end, and before 15 a reading may be half a second old.
     // Sessions of others are ignored.
-    let uncounted = "select count(*) from pg_catalog.pg_stat_activity \
-         where datname = current_database() and application_name = 'rqps' and pid <> pg_backend_pid() \
-         or pg_stat_get_snapshot_timestamp() < now() - interval '5 ms'";
+    let uncounted = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity \
+         where datname = pg_catalog.current_database() and application_name = 'rqps' \
+         and pid <> pg_catalog.pg_backend_pid() \
+         or pg_catalog.pg_stat_get_snapshot_timestamp() < pg_catalog.now() - interval '5 ms'";
     let meter = EngineMeter {
         connection,
         sources: there().map(|view| view.sql("true")).chain(wal).collect(),

@@ -3,6 +3,7 @@
 mod control;
 mod descriptor;
 mod dialect;
+mod executed_plan;
 mod guest;
 mod lock_file;
 mod meter;
@@ -21,7 +22,7 @@ use rqps_system::{Cancel, User, program};
 use rqps_wire::{Address, Login, Target, Terms};
 use rustix::process::Signal;
 
-use crate::config::{Settings, Vocabulary};
+use crate::config::{Settings, Vocabulary, own};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
@@ -91,7 +92,8 @@ impl Postgres {
                 || is_unlisted(&server, name)
         };
         let version = &installed.version;
-        let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &RESERVED };
+        let reserved = own(&RESERVED);
+        let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &reserved };
         let settings = vocabulary.settings(contender)?;
         let spec = contender.spec();
         Ok(Postgres { installed, spec, settings, user })

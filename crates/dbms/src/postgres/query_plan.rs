@@ -8,10 +8,11 @@ use crate::query_plan::{asked_for_text, define_indexes, distinct, index, is_word
 
 /// Of all tables outside the catalogue that need no schema in front of their names.
 const INDEXES: &str = "select t.relname, i.relname, \
-     substring(pg_get_indexdef(x.indexrelid) from ' USING (.*)$') \
-     from pg_index x join pg_class t on t.oid = x.indrelid join pg_class i on i.oid = x.indexrelid \
-     join pg_namespace n on n.oid = t.relnamespace \
-     where pg_table_is_visible(i.oid) and n.nspname <> 'pg_catalog'";
+     pg_catalog.substring(pg_catalog.pg_get_indexdef(x.indexrelid), ' USING (.*)$') \
+     from pg_catalog.pg_index x join pg_catalog.pg_class t on t.oid = x.indrelid \
+     join pg_catalog.pg_class i on i.oid = x.indexrelid \
+     join pg_catalog.pg_namespace n on n.oid = t.relnamespace \
+     where pg_catalog.pg_table_is_visible(i.oid) and n.nspname <> 'pg_catalog'";
 
 pub(crate) fn query_plan(
     connection: &mut dyn Connection,

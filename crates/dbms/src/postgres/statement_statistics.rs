@@ -77,9 +77,14 @@ pub(super) fn read(
             .push(format!("the server has lost the texts of statements with {lost} calls"));
     }
     if has("toplevel") {
-        let info = format!("select dealloc, stats_reset from {schema}.pg_stat_statements_info");
+        let info = format!(
+            "select dealloc, stats_reset, \
+             pg_catalog.date_part('epoch', pg_catalog.now() - stats_reset) / 86400 \
+             from {schema}.pg_stat_statements_info"
+        );
         let row = connection.query(&info)?.into_iter().next().unwrap_or_default();
         found.since = row.get(1).cloned().flatten();
+        found.days = row.get(2).and_then(|days| days.as_ref()?.parse().ok());
         let forgotten = number::<u64>(row.first().and_then(Option::as_ref));
         if forgotten > 0 {
             found.remarks.push(format!(

@@ -15,7 +15,7 @@ const OF_MAVEN: &str = "librocksdbjni-linux-aarch64.so";
 const OF_MAVEN: &str = "librocksdbjni-linux64.so";
 
 /// Of the client threads (perf context), and, with `statistics=true`, of the database.
-pub(super) static MEANINGS: [(&str, Meaning); 7] = [
+pub(super) static MEANINGS: [(&str, Meaning); 13] = [
     ("block_cache_hit_count", Meaning::CacheHits),
     ("rocksdb.bloom.filter.useful", Meaning::BloomFilterHits),
     ("rocksdb.compact.read.bytes", Meaning::CompactionBytesRead),
@@ -23,6 +23,12 @@ pub(super) static MEANINGS: [(&str, Meaning); 7] = [
     ("rocksdb.stall.micros", Meaning::WriterWaits),
     ("rocksdb.wal.bytes", Meaning::LogBytes),
     ("rocksdb.wal.synced", Meaning::LogFlushes),
+    ("user_key_comparison_count", Meaning::KeyComparisons),
+    ("block_read_count", Meaning::BlockReads),
+    ("rocksdb.last.level.read.bytes", Meaning::LastLevelBytesRead),
+    ("rocksdb.non.last.level.read.bytes", Meaning::UpperLevelBytesRead),
+    ("cpu.serving", Meaning::ServingCpu),
+    ("cpu.background", Meaning::BackgroundCpu),
 ];
 
 pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
@@ -40,7 +46,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     version: TellsVersion::Hosted(telling),
     numbers: |_| 3,
     installed: Installs::InPrefixes,
-    flags: FlagsIn::Notes,
+    flags: FlagsIn::Code,
     configs: &["rocksdb"],
     cache: CacheSetting {
         name: "cache_size",

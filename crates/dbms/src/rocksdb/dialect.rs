@@ -41,6 +41,7 @@ pub(crate) static SQL: Sql = Sql {
     tables: "",
     explain: &[],
     plan_node: |_| None,
+    execution: None,
     query_plan: |_, _| Ok(None),
     parallel: &[],
     transactions: Transactions::Text,
@@ -48,6 +49,7 @@ pub(crate) static SQL: Sql = Sql {
     is_clustered: true,
     has_one_writer: false,
     skip_binary_log: None,
+    version: "version",
     // The only request that is asked for by the dialect.
     thread_queries: &["thread"],
     statement_statistics: None,

@@ -8,8 +8,9 @@ mod host;
 
 use std::ffi::OsString;
 
-use rqps_plan::Contender;
+use rqps_plan::{Contender, Dbms as Name};
 use rqps_system::{Cancel, User};
+use rqps_wire::rocksdb::RESERVED;
 use rqps_wire::{RocksdbHost, Target};
 use rustix::process::Signal;
 
@@ -51,6 +52,7 @@ pub(crate) struct Rocksdb {
 
 impl Rocksdb {
     pub(crate) fn prepare(
+        home: &Home,
         installed: Installed,
         contender: &Contender,
         tell: &mut Tell,
@@ -65,9 +67,18 @@ impl Rocksdb {
             names.iter().any(|known| known == name || known == outer)
         };
         let version = &installed.version;
-        // The process refuses those that are reserved: they may be within other options, too.
-        let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &[] };
-        let mut settings = vocabulary.settings(contender)?;
+        // They may be within other options, too, where the process refuses them.
+        let reserved =
+            |name: &str| RESERVED.iter().find(|(known, _)| *known == name).map(|(_, why)| *why);
+        let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &reserved };
+        let mut settings = match vocabulary.settings(contender) {
+            Err(DbmsError::Setting { dbms, version, name, hint }) => {
+                let others = having(home, &name, tell)?;
+                let hint = if others.is_empty() { hint } else { others };
+                return Err(DbmsError::Setting { dbms, version, name, hint });
+            }
+            settings => settings?,
+        };
         if !settings.iter().any(|(name, _)| name == CHARGE) {
             let charge = if finds_charge(version) { "0" } else { BLOCK };
             settings.push((CHARGE.to_string(), charge.to_string()));
@@ -76,6 +87,23 @@ impl Rocksdb {
         host::options(&library, &settings, tell)?;
         Ok(Rocksdb { installed, spec: contender.spec(), settings, user })
     }
+}
+
+/// Which of the builds in the store have an option; empty if none has.
+fn having(home: &Home, name: &str, tell: &mut Tell) -> Result<String, DbmsError> {
+    let mut versions = Vec::new();
+    for build in source::stored(home, Name::Rocksdb)? {
+        let options = host::options(&build.server()?, &Settings::new(), tell);
+        // Another build need not run.
+        let Ok(options) = options else { continue };
+        if options.iter().any(|(known, _)| known == name) {
+            versions.push(format!("{NAME} {}", build.version));
+        }
+    }
+    Ok(match versions.is_empty() {
+        true => String::new(),
+        false => format!("it is in {}. Drop it, or compare such versions", versions.join(", ")),
+    })
 }
 
 fn finds_charge(version: &str) -> bool {
@@ -89,7 +117,7 @@ fn prepare(
     tell: &mut Tell,
 ) -> Result<Box<dyn Dbms>, DbmsError> {
     let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
-    Ok(Box::new(Rocksdb::prepare(installed, contender, tell)?))
+    Ok(Box::new(Rocksdb::prepare(home, installed, contender, tell)?))
 }
 
 impl Dbms for Rocksdb {

@@ -16,6 +16,7 @@ use rqps_plan::{Dbms, Flags};
 use rqps_system::printable;
 
 use super::dwarf;
+use super::instructions::has_crc32;
 use crate::descriptor::{FlagsIn, descriptor};
 
 /// The optimisation levels of compilers. Other words are synonyms of one of these, or not levels.
@@ -60,6 +61,9 @@ pub(super) fn read(looked: &Looked) -> Flags {
             of_postgres(looked).unwrap_or_else(|| of_units(looked.bytes, elf, None))
         }
         FlagsIn::Notes => noted_beside(looked, of_units(looked.bytes, elf, None)),
+        FlagsIn::Code => {
+            Flags { crc32: has_crc32(looked.bytes, elf), ..of_units(looked.bytes, elf, None) }
+        }
     };
     let program = Program::of(elf);
     flags.hardening = program.hardening(looked.bytes, elf);
@@ -67,7 +71,7 @@ pub(super) fn read(looked: &Looked) -> Flags {
         flags.sanitizers.into_iter().chain(program.sanitizers()).collect();
     flags.sanitizers = sanitizers.into_iter().collect();
     flags.lto = flags.lto.or(program.has_lto().then_some(true));
-    if told == FlagsIn::Notes {
+    if told != FlagsIn::Configure {
         // Release builds of some versions call it as well, in a bundled library.
         let never = || (!program.names.contains("__assert_fail")).then_some(false);
         let is_debug = looked.told.split('-').any(|word| word == "debug");

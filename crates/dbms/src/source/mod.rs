@@ -18,6 +18,7 @@ mod dwarf;
 mod error;
 mod executed;
 mod flags;
+mod instructions;
 mod layout;
 mod libraries;
 mod lists;
@@ -220,6 +221,13 @@ pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceE
 /// Asks all sources for their versions of a DBMS. An error only if none could be asked.
 pub fn available(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
     Machine::this().available(home, dbms, tell)
+}
+
+/// The builds of a DBMS that are in the store. Nothing is run.
+pub(crate) fn stored(home: &Home, dbms: Dbms) -> Result<Vec<Installed>, SourceError> {
+    let mut builds = store::builds(home)?;
+    builds.retain(|build| build.dbms == dbms);
+    Ok(builds)
 }
 
 /// Removes a fetched build from the store. Its servers should be stopped before.

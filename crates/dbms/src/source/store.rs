@@ -15,6 +15,7 @@ use tempfile::TempDir;
 use super::error::{SourceError, at};
 use super::progress::{Progress, Tell};
 use super::{Installed, probe, version};
+use crate::descriptor::{FlagsIn, descriptor};
 use crate::home::Home;
 
 /// The description in a build's folder; written last.
@@ -56,7 +57,9 @@ pub(super) fn builds(home: &Home) -> Result<Vec<Installed>, SourceError> {
 /// Nothing else writes into a named build, and every rqps would add the same.
 fn described(root: &Path) -> Option<Installed> {
     let mut installed = read(root)?;
-    if installed.flags.is_none() {
+    let is_of_code = descriptor(installed.dbms, None).flags == FlagsIn::Code;
+    let is_complete = |flags: &Flags| flags.crc32.is_some() || !is_of_code;
+    if !installed.flags.as_ref().is_some_and(is_complete) {
         let unreadable = |error: SourceError| Flags::unknown(error.to_string());
         let flags = probe::flags(&installed).unwrap_or_else(unreadable);
         installed.compiler = flags.compiler.clone().or(installed.compiler);

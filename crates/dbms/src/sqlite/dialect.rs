@@ -45,6 +45,7 @@ pub(crate) static SQL: Sql = Sql {
              where type = 'table' and name not like 'sqlite!_%' escape '!'",
     explain: &["explain query plan"],
     plan_node: |row| row.into_iter().flatten().next_back(),
+    execution: None,
     query_plan: super::query_plan::query_plan,
     parallel: &[],
     // A transaction that begins with a read cannot write after another one has written.
@@ -53,6 +54,7 @@ pub(crate) static SQL: Sql = Sql {
     is_clustered: false,
     has_one_writer: true,
     skip_binary_log: None,
+    version: "select sqlite_version()",
     thread_queries: &[],
     statement_statistics: None,
     columns: "select m.name, c.name, c.type, c.pk from sqlite_master m \

@@ -103,7 +103,7 @@ impl Sqlite {
         let known = setting_names(&mut *memory(library).connect()?)?;
         let knows = |name: &str| known.iter().any(|known| known == name);
         let vocabulary =
-            Vocabulary { version: &version, names: &known, knows: &knows, reserved: &[] };
+            Vocabulary { version: &version, names: &known, knows: &knows, reserved: &|_| None };
         let mut pragmas = vocabulary.settings(contender)?;
         for (name, value) in &mut pragmas {
             match (bytes(value), name.to_ascii_lowercase().as_str()) {

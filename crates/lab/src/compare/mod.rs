@@ -334,6 +334,10 @@ fn slices(
         let scene = Scene { setting, number, part, members, keeps_load: false };
         let mut round = Round::start(lab, directory, &scene)?;
         laps.lap("start");
+        if round.is_over() {
+            let attempt = |test: &Task| attempts_at(journal, test, part);
+            round.record_absence(directory, &left, attempt)?;
+        }
         let share = 1.0 / (left.len() as f64 * groups);
         for (at, test) in left.into_iter().enumerate() {
             if round.is_over() {
@@ -341,8 +345,7 @@ fn slices(
             }
             let benched = benched(journal, test, members);
             let from = index as f64 / groups + at as f64 * share;
-            let attempt = journal.attempts(&test.name, part).map(|pass| pass.attempt).max();
-            let whose = (attempt.unwrap_or(0), &benched);
+            let whose = (attempts_at(journal, test, part), &benched);
             round.pass(lab, directory, test, whose, loops, (from, share))?;
         }
         laps.lap("measure");
@@ -350,6 +353,11 @@ fn slices(
         laps.lap("stop");
     }
     Ok(())
+}
+
+/// How many attempts at a test were made in this round.
+fn attempts_at(journal: &Journal<'_>, test: &Task, part: u32) -> u32 {
+    journal.attempts(&test.name, part).map(|pass| pass.attempt).max().unwrap_or(0)
 }
 
 /// The arms that are excluded from a test.

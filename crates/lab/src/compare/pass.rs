@@ -5,12 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
+use rqps_dbms::Descriptor;
 use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
 };
 use rqps_observe::{
-    Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Metric,
-    Observer, Reading, ReferenceLoops, guards, pin_thread,
+    Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Meaning,
+    Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
 };
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
 use rqps_workload::{Cast, Driver, End, Task};
@@ -124,6 +125,26 @@ impl<'a> Round<'a> {
                 return Ok(());
             }
         }
+    }
+
+    /// Records of a round in which nothing can be measured, since an arm did not start: it has
+    /// failed in these tests, as one that dies in them. `attempt` is the last one that was made.
+    pub(crate) fn record_absence(
+        &self,
+        directory: &mut RunDirectory,
+        tests: &[&Task],
+        attempt: impl Fn(&Task) -> u32,
+    ) -> Result<(), LabError> {
+        for test in tests {
+            let mut pass = self.blank(test, attempt(test) + 1);
+            pass.arms.values_mut().for_each(|arm| arm.status = Status::Interrupted);
+            for (contender, why) in &self.absent {
+                pass.arms.entry(contender.clone()).or_default().fail(why.clone());
+                pass.discarded = Some(format!("{contender}: {why}"));
+            }
+            directory.save(&pass)?;
+        }
+        Ok(())
     }
 
     /// An empty record of the measurement.
@@ -349,6 +370,7 @@ impl<'a> Round<'a> {
             // The speed of the machine does not matter: it is the same for all arms of a cycle.
             reference_loop: None,
             missed_rate: None,
+            background: if test.class.writes() { None } else { self.background(pass) },
         };
         if comparison.guards {
             pass.discarded = said(&guards(&conduct));
@@ -394,6 +416,21 @@ impl<'a> Round<'a> {
         };
         let known = readers.iter().map(metrics).collect();
         Ok((Box::new(move |slot| counters(readers[slot].read())), known))
+    }
+
+    /// The contender whose background threads used most, and their CPU as a share of that of the
+    /// threads that serve clients; none where that is not counted.
+    fn background(&self, pass: &RoundRecord) -> Option<(String, f64)> {
+        let share = |one: &Running<'_>| {
+            let mut engine = pass.arms.get(&one.arm.name)?.engine.clone();
+            let contender = &self.scene.setting.plan.contenders[one.arm.index];
+            let known = <&Descriptor>::from(contender).counters();
+            engine.mean(|name| known.iter().find(|it| it.is_of(name)).map(|it| it.meaning));
+            let [background, serving] =
+                [Meaning::BackgroundCpu, Meaning::ServingCpu].map(|of| engine.meant(of));
+            Some((one.arm.name.clone(), background? as f64 / serving?.max(1) as f64))
+        };
+        self.running.iter().filter_map(share).max_by(|one, other| one.1.total_cmp(&other.1))
     }
 
     fn observers(&self) -> Result<Vec<Observer>, LabError> {

@@ -337,6 +337,8 @@ fn against(
         cpus: rqps_observe::cpus(),
         limits: rqps_observe::Limits::RUN,
         reference_loop: loops.usual().map(|usual| Around { before, after, usual }),
+        // It is a part of what a whole run measures.
+        background: None,
         missed_rate: measured.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
     guards(&conduct)

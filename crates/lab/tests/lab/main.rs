@@ -207,6 +207,23 @@ fn who_does_not_start_in_a_round_is_left_out_from_then_on_and_the_others_go_on()
 }
 
 #[test]
+fn a_comparison_without_a_result_of_a_contender_that_does_not_start_has_failed() {
+    let why = "the fake did not start: the script says so";
+    for (start, measured) in [(2, 0), (4, 1)] {
+        let mut world = World::new(&[], &[(start, Absent)]);
+        // Then only one server is left.
+        world.comparison().control = false;
+        let ran = world.run();
+        assert_eq!(ran.outcome, Outcome::Failed, "start {start}");
+        let expected = &by(&["base", "other"])[..2 * measured];
+        assert_eq!(ran.counted(), expected, "what was measured before stays");
+        for test in ["point-query", "update-index"] {
+            assert_eq!(ran.failures("other", test), [(measured as u32 + 1, why)]);
+        }
+    }
+}
+
+#[test]
 fn who_cannot_be_loaded_ends_the_run_with_its_name() {
     let ran = World::new(&[], &[(3, Absent)]).run();
     assert_eq!(ran.outcome, Outcome::Failed);

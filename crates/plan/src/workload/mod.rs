@@ -97,6 +97,11 @@ pub trait Specification {
         None
     }
 
+    /// How often a test is executed in a day, where that is known.
+    fn executions_per_day(&self, _test: &str) -> Option<f64> {
+        None
+    }
+
     /// The peak number of rows in all tables together, in rows of the Insert Benchmark.
     fn most_rows(&self) -> u64;
 

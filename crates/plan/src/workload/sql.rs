@@ -24,6 +24,9 @@ pub struct SqlWorkload {
     pub tests: Vec<SqlTest>,
     /// Queries that are not for all contenders, or have the weight 0.
     pub left_out: Vec<String>,
+    /// Weights are the executions of so many days.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub days: Option<f64>,
     pub clients: u32,
     /// The measured time of a test.
     pub time: Span,
@@ -188,6 +191,10 @@ impl Specification for SqlWorkload {
         self.tests.iter().find(|one| one.id == test).map(|one| one.weight)
     }
 
+    fn executions_per_day(&self, test: &str) -> Option<f64> {
+        Some(self.weight(test)? / self.days?)
+    }
+
     fn most_rows(&self) -> u64 {
         self.bytes / ROW_BYTES
     }
@@ -230,6 +237,7 @@ mod tests {
             source: SqlSource::Tpch { scale: "0.1".parse().unwrap() },
             tests: vec![SqlTest::new("q01", Class::Range, 1.0)],
             left_out: Vec::new(),
+            days: Some(0.5),
             clients: 1,
             time: Span(Duration::from_secs(1)),
             bytes: 0,
@@ -241,6 +249,7 @@ mod tests {
             assert!(text.contains("erived from TPC-H") && text.contains("not a TPC result"));
         }
         assert_eq!(plan.flags("q01")[0].1, "tpch:0.1,q01");
+        assert_eq!(plan.executions_per_day("q01"), Some(2.0));
         let stored = toml::to_string(&Workload::from(plan.clone())).unwrap();
         assert_eq!(toml::from_str::<Workload>(&stored).unwrap(), plan.into());
     }

@@ -10,6 +10,7 @@ use crate::comparison::{Judged, Verdicts, chip, with_interval};
 use crate::document::{
     Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
 };
+use crate::model::number::{duration, significant};
 
 /// Queries of a contender that a comment names.
 const NAMED: usize = 5;
@@ -29,7 +30,7 @@ pub(crate) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     if judged.is_empty() {
         return Vec::new();
     }
-    let items = judged.iter().map(|judged| item(judged, extent)).collect();
+    let items = judged.iter().map(|judged| item(verdicts, judged, extent)).collect();
     let mut blocks =
         vec![Block::heading("Answers"), Block::List(List { style: Style::Bullets, items })];
     blocks.extend(Block::list(Style::Sentences, notes(verdicts)));
@@ -51,7 +52,7 @@ pub(crate) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
 pub(crate) fn by_contender(verdicts: &Verdicts<'_>) -> Vec<Block> {
     let judged = verdicts.judged.iter().filter(|judged| !judged.answers.is_empty());
     let of = |judged: &Judged<'_>| {
-        let items = vec![item(judged, Extent::Post)];
+        let items = vec![item(verdicts, judged, Extent::Post)];
         let list = Block::List(List { style: Style::Bullets, items });
         let table = Block::Table(table(verdicts, judged, usize::MAX));
         let title = super::comparison::relative(verdicts, judged);
@@ -66,7 +67,7 @@ pub(crate) fn by_contender(verdicts: &Verdicts<'_>) -> Vec<Block> {
 }
 
 /// `new: 1 different rows, 11 same rows; 1 plan changed; total time +4.1 %`, with what differs.
-fn item(judged: &Judged<'_>, extent: Extent) -> ListItem {
+fn item(verdicts: &Verdicts<'_>, judged: &Judged<'_>, extent: Extent) -> ListItem {
     let mut text: Text = vec![Inline::Strong(judged.contender.clone()), ": ".into()];
     // The worst first.
     let counted = RowsVerdict::ALL.into_iter().rev().filter_map(|verdict| {
@@ -92,6 +93,7 @@ fn item(judged: &Judged<'_>, extent: Extent) -> ListItem {
             text.push(format!(" ({:.1} % of the time)", 100.0 * total.covered).into());
         }
     }
+    text.extend(whole_day(verdicts, judged).map(Inline::from));
     let told: Vec<String> = judged.answers.iter().filter_map(told).collect();
     let most = if extent == Extent::Comment { NAMED } else { usize::MAX };
     let more = rest(told.len(), most);
@@ -155,9 +157,27 @@ fn notes(verdicts: &Verdicts<'_>) -> Vec<String> {
     notes
 }
 
+/// `1.20 h → 1.31 h`
+fn of_day([base, contender]: [f64; 2]) -> String {
+    let told = |seconds: f64| match seconds {
+        seconds if seconds < 60.0 => duration((1e9 * seconds).round() as u64),
+        seconds if seconds < 3600.0 => format!("{} min", significant(seconds / 60.0)),
+        seconds => format!("{} h", significant(seconds / 3600.0)),
+    };
+    format!("{} → {}", told(base), told(contender))
+}
+
+/// `; in a day 1.20 h → 1.31 h`, where the number of executions is known.
+fn whole_day(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<String> {
+    let each: Vec<[f64; 2]> = verdicts.per_day(judged).into_iter().flatten().collect();
+    let sum = |side: usize| each.iter().map(|of| of[side]).sum::<f64>();
+    (!each.is_empty()).then(|| format!("; in a day {}", of_day([sum(0), sum(1)])))
+}
+
 /// The queries with the largest shares come first.
 fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, most: usize) -> Table {
-    let shares = verdicts.shares(judged);
+    let (shares, per_day) = (verdicts.shares(judged), verdicts.per_day(judged));
+    let knows_day = per_day.iter().any(Option::is_some);
     let share = |one: &&Answered<'_>| {
         let place = verdicts.tests.iter().position(|test| test.name == one.test);
         place.and_then(|place| shares[place]).unwrap_or_default()
@@ -172,23 +192,24 @@ fn table(verdicts: &Verdicts<'_>, judged: &Judged<'_>, most: usize) -> Table {
             Some(verdict) => Cell::plain(verdict.label.to_string()).labelled(chip(&verdict.label)),
             None => Cell::missing("not measured"),
         };
-        let cells = vec![
-            Cell::known(share),
+        let in_a_day = place.and_then(|place| per_day[place]).map(of_day);
+        let mut cells = vec![Cell::known(share)];
+        cells.extend(knows_day.then(|| Cell::known(in_a_day)));
+        cells.extend([
             Cell::new(one.rows.name(), tone(one.rows)),
             Cell::plain(one.plan.name()),
             verdict,
-        ];
+        ]);
         Row::new(one.test, cells)
     };
+    let columns = 4 + usize::from(knows_day);
     let others = rest(answers.len(), most)
-        .map(|rest| Row::new(rest, (0..4).map(|_| Cell::plain("")).collect()));
+        .map(|rest| Row::new(rest, (0..columns).map(|_| Cell::plain("")).collect()));
     let rows = answers.into_iter().take(most).map(row).chain(others).collect();
-    let headings = vec![
-        Heading::new("share", "of the baseline's time, by weights"),
-        Heading::words("rows"),
-        Heading::words("plan"),
-        Heading::words("verdict"),
-    ];
+    let mut headings = vec![Heading::new("share", "of the baseline's time, by weights")];
+    let in_a_day = || Heading::new("in a day", "time of all executions, baseline → contender");
+    headings.extend(knows_day.then(in_a_day));
+    headings.extend(["rows", "plan", "verdict"].map(Heading::words));
     Table::new(headings, rows).named("query")
 }
 

@@ -26,6 +26,9 @@ pub(super) struct StatementJson {
     weight: Option<f64>,
     /// Of the baseline's time, by weights; null if it was not measured.
     share: Option<f64>,
+    /// Seconds of all executions in a day, by the baseline and the contender; null if it is not
+    /// known how many these are.
+    seconds_per_day: Option<[f64; 2]>,
     rows: RowsJson,
     plan: PlanJson,
     /// As in `tests`; null if it was not measured.
@@ -70,7 +73,7 @@ pub(super) fn total(judged: &Judged<'_>) -> Option<TotalJson> {
 }
 
 pub(super) fn statements(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Vec<StatementJson> {
-    let shares = verdicts.shares(judged);
+    let (shares, per_day) = (verdicts.shares(judged), verdicts.per_day(judged));
     let answers = judged.answers.iter();
     answers
         .map(|one| {
@@ -85,6 +88,7 @@ pub(super) fn statements(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Vec<St
                 text: base.into_iter().flatten().map(|it| it.text.clone()).collect(),
                 weight: verdicts.plan.of.weight(one.test),
                 share: place.and_then(|place| shares[place]),
+                seconds_per_day: place.and_then(|place| per_day[place]),
                 rows: RowsJson {
                     verdict: one.rows.name(),
                     sets: one.record.sets,

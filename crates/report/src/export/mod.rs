@@ -1,10 +1,12 @@
 //! Exports in the formats of other programs, from the same model as the tables.
 
+mod db_bench;
 mod hdr;
 mod otava;
 mod parquet;
 mod sysbench;
 
+pub use db_bench::db_bench;
 pub use hdr::hdr;
 pub use otava::otava;
 pub use parquet::parquet;

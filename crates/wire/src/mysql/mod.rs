@@ -29,6 +29,7 @@ const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
+const COM_STMT_CLOSE: u8 = 0x19;
 
 const OK: u8 = 0x00;
 const LOCAL_INFILE: u8 = 0xfb;
@@ -65,6 +66,7 @@ pub struct Mysql {
     loading: Option<Loading>,
 }
 
+#[derive(Default)]
 struct Prepared {
     types: Vec<Type>,
     /// The beginning of every execution, after room for a packet's header: command, statement, no
@@ -294,6 +296,15 @@ impl Connection for Mysql {
         let types = parameters.to_vec();
         self.statements.push(Prepared { types, execute_head, bound: parameters.is_empty() });
         Ok(Statement(self.statements.len() - 1))
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), Error> {
+        let closed = std::mem::take(&mut self.statements[statement.0]);
+        // Its number follows the command that executes it. The server does not answer.
+        let Some(id) = closed.execute_head.get(5..9) else { return Ok(()) };
+        self.begin(COM_STMT_CLOSE);
+        self.out.extend_from_slice(id);
+        self.send()
     }
 
     #[inline]

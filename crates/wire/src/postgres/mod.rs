@@ -41,6 +41,7 @@ pub struct Postgres {
     pipeline: Pipeline,
 }
 
+#[derive(Default)]
 struct Prepared {
     types: Vec<Type>,
     /// Its last execution as sent. The next one overwrites the bytes after the header.
@@ -236,6 +237,14 @@ impl Connection for Postgres {
         let head = execution.len();
         self.statements.push(Prepared { types: parameters.to_vec(), execution, head });
         Ok(Statement(self.statements.len() - 1))
+    }
+
+    fn close(&mut self, statement: Statement) -> Result<(), Error> {
+        self.statements[statement.0] = Prepared::default();
+        frontend::close(b'S', &format!("s{}", statement.0), &mut self.out)?;
+        frontend::sync(&mut self.out);
+        self.send()?;
+        self.drain().map(drop)
     }
 
     #[inline]

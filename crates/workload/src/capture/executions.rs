@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
 use rand::RngExt;
 use rqps_dbms::{Dialect, Lexis};
 
@@ -179,11 +181,35 @@ pub(super) struct Collector {
     random: Random,
     /// What may still be kept, in bytes.
     room: usize,
+    /// Seconds since 1970 of the first and the last execution, where they are told.
+    times: Option<(i64, i64)>,
 }
 
 impl Collector {
     pub(super) fn new(dialect: Dialect) -> Collector {
-        Collector { dialect, statements: BTreeMap::new(), random: stream(1, &[]), room: MOST_KEPT }
+        let (statements, times) = (BTreeMap::new(), None);
+        Collector { dialect, statements, random: stream(1, &[]), room: MOST_KEPT, times }
+    }
+
+    /// Notes when an execution was, in seconds since 1970.
+    pub(super) fn note_time(&mut self, at: i64) {
+        let (first, last) = self.times.unwrap_or((at, at));
+        self.times = Some((first.min(at), last.max(at)));
+    }
+
+    /// The same by a date and a time of day, in whichever zone all of them are:
+    /// `2026-11-26 12:00:00.123 CET`.
+    pub(super) fn note_civil_time(&mut self, text: &str) {
+        let time = text.get(.."2026-11-26 12:00:00".len()).and_then(|it| it.parse().ok());
+        let time = time.and_then(|time: DateTime| time.to_zoned(TimeZone::UTC).ok());
+        if let Some(time) = time {
+            self.note_time(time.timestamp().as_second());
+        }
+    }
+
+    /// How many days the executions are of.
+    pub(super) fn days(&self) -> Option<f64> {
+        self.times.map(|(first, last)| (last - first) as f64 / 86_400.0)
     }
 
     pub(super) fn lexis(&self) -> Lexis {

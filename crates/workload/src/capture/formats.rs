@@ -5,7 +5,7 @@ use rqps_plan::suggestion;
 use super::CaptureError;
 use super::executions::Collector;
 use super::log_lines::LogLines;
-use super::{exported, mysql_logs, postgres_log};
+use super::{exported, mysql_logs, postgres_log, pt_digest};
 use crate::Dialect;
 use crate::sql::Record;
 
@@ -26,7 +26,7 @@ pub(super) struct CaptureFormat {
 pub(super) const LOGGED: &str = "logged";
 pub(super) const EXAMPLE: &str = "example";
 
-static FORMATS: [CaptureFormat; 5] = [
+static FORMATS: [CaptureFormat; 6] = [
     CaptureFormat {
         name: "csvlog",
         dialect: Dialect::POSTGRES,
@@ -49,6 +49,13 @@ static FORMATS: [CaptureFormat; 5] = [
         read: |lines, collector| exported::read(&exported::DIGESTS, lines, collector),
     },
     CaptureFormat {
+        name: "pt-query-digest",
+        dialect: Dialect::INNODB,
+        values: EXAMPLE,
+        looks: pt_digest::is_report,
+        read: pt_digest::read,
+    },
+    CaptureFormat {
         name: "slow-log",
         dialect: Dialect::INNODB,
         values: LOGGED,
@@ -66,8 +73,8 @@ static FORMATS: [CaptureFormat; 5] = [
 
 /// What a file that is none of these may be.
 const KNOWN: &str = "it is none of the files that statements are captured from: Postgres's log as \
-                     csvlog, a slow log or general log of MySQL or MariaDB, and \
-                     pg_stat_statements or events_statements_summary_by_digest as CSV with the \
+                     csvlog, a slow log or general log of MySQL or MariaDB, what pt-query-digest writes \
+                     with --output json, and pg_stat_statements or events_statements_summary_by_digest as CSV with the \
                      names of the columns";
 
 /// The format of this name.

@@ -12,6 +12,7 @@ mod left_out;
 mod log_lines;
 mod mysql_logs;
 mod postgres_log;
+mod pt_digest;
 mod report;
 mod shape;
 mod written;
@@ -94,6 +95,8 @@ pub struct Capture {
     /// What the statistics or the file are.
     kind: String,
     since: Option<String>,
+    /// How many days the calls are of.
+    days: Option<f64>,
     remarks: Vec<String>,
     /// Shares are those of the calls, since nothing has a time.
     is_by_calls: bool,
@@ -152,6 +155,7 @@ pub fn capture_server(
     let source = CaptureSource {
         kind: statistics.source.to_string(),
         since: statistics.since,
+        days: statistics.days,
         remarks: statistics.remarks,
         values: formats::EXAMPLE,
     };
@@ -179,6 +183,7 @@ pub fn capture_file(path: &Path, options: CaptureOptions<'_>) -> Result<Capture,
     let source = CaptureSource {
         kind: format.name.to_string(),
         since: None,
+        days: collector.days(),
         remarks,
         values: format.values,
     };
@@ -189,6 +194,7 @@ pub fn capture_file(path: &Path, options: CaptureOptions<'_>) -> Result<Capture,
 struct CaptureSource {
     kind: String,
     since: Option<String>,
+    days: Option<f64>,
     remarks: Vec<String>,
     /// What its values are called.
     values: &'static str,
@@ -201,7 +207,7 @@ impl CaptureSource {
         catalog: &[CatalogColumn],
         options: CaptureOptions<'_>,
     ) -> Result<Capture, CaptureError> {
-        let CaptureSource { kind, since, remarks, values } = self;
+        let CaptureSource { kind, since, days, remarks, values } = self;
         let dialect = collector.dialect;
         let mut statements = of_one_database(collector.into_statements(), options.database)?;
         let is_by_calls = statements.iter().all(|it| it.seconds == 0.0);
@@ -237,7 +243,7 @@ impl CaptureSource {
             SharedStatement { captured, share, outcome }
         });
         let statements = statements.collect();
-        Ok(Capture { dialect, kind, since, remarks, is_by_calls, statements })
+        Ok(Capture { dialect, kind, since, days, remarks, is_by_calls, statements })
     }
 }
 

@@ -23,6 +23,8 @@ struct SlowEntry {
     seconds: f64,
     rows: Option<u64>,
     has_failed: bool,
+    /// One of so many is logged; 0 is not told.
+    one_of: u64,
 }
 
 impl SlowEntry {
@@ -37,6 +39,8 @@ impl SlowEntry {
                 "Schema" if !value.is_empty() => self.schema = Some(value.to_string()),
                 "Query_time" => self.seconds = value.parse().unwrap_or_default(),
                 "Rows_sent" => self.rows = value.parse().ok(),
+                // Percona Server samples queries or sessions.
+                "Log_slow_rate_limit" => self.one_of = value.parse().unwrap_or_default(),
                 "Errno" | "Last_errno" | "Killed" => self.has_failed |= value != "0",
                 _ => {}
             }
@@ -49,6 +53,7 @@ pub(super) fn read_slow(
     collector: &mut Collector,
 ) -> Result<Vec<Told>, CaptureError> {
     let (mut failed, mut least, mut last) = (0, None::<f64>, None::<String>);
+    let mut sampled = 1;
     let mut schemas: BTreeMap<String, String> = BTreeMap::new();
     while let Some(line) = lines.next()? {
         if !(line.starts_with(TIME) || line.starts_with(USER)) {
@@ -81,6 +86,9 @@ pub(super) fn read_slow(
                     entry.schema = Some(schema);
                     continue;
                 }
+                if let Some(at) = timestamp(&next) {
+                    collector.note_time(at);
+                }
                 if is_timestamp(&next) || is_banner(&next) || next.starts_with("# administrator") {
                     continue;
                 }
@@ -106,15 +114,20 @@ pub(super) fn read_slow(
         let database =
             entry.schema.or_else(|| schemas.get(&entry.thread).cloned()).or(last.clone());
         let one = CapturedExecutions::one(text.trim_end().to_string());
+        let one_of = entry.one_of.max(1);
+        sampled = sampled.max(one_of);
         collector.add(&CapturedExecutions {
             database,
-            seconds: entry.seconds,
-            rows: entry.rows,
+            calls: one_of,
+            seconds: entry.seconds * one_of as f64,
+            rows: entry.rows.map(|rows| rows * one_of),
             ..one
         });
     }
     let failed = (failed > 0).then(|| format!("{failed} executions that failed are not counted"));
-    Ok(failed.into_iter().chain(least.and_then(shortest)).collect())
+    let sampled = (sampled > 1)
+        .then(|| format!("one of {sampled} executions was logged, and stands for as many of them"));
+    Ok(failed.into_iter().chain(sampled).chain(least.and_then(shortest)).collect())
 }
 
 /// The schema of a line `use shop;`.
@@ -132,6 +145,15 @@ fn is_timestamp(line: &str) -> bool {
     line.get(..14).is_some_and(|it| it.eq_ignore_ascii_case("set timestamp="))
         || line.starts_with("SET last_insert_id=")
         || line.starts_with("SET insert_id=")
+}
+
+/// The seconds since 1970 in such a line.
+fn timestamp(line: &str) -> Option<i64> {
+    let (name, number) = line.trim().trim_end_matches(';').split_once('=')?;
+    if !name.eq_ignore_ascii_case("set timestamp") {
+        return None;
+    }
+    number.split('.').next()?.parse().ok()
 }
 
 /// What a server writes when it opens the log.

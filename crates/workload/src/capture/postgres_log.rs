@@ -14,6 +14,7 @@ use super::log_lines::LogLines;
 use crate::sql::Record;
 
 /// Columns that are read, by their places.
+const TIME: usize = 0;
 const DATABASE: usize = 2;
 const SESSION: usize = 5;
 const MESSAGE: usize = 13;
@@ -62,6 +63,7 @@ pub(super) fn read(
         }
         let field = |place: usize| record.get(place).and_then(Option::as_deref).unwrap_or_default();
         let Some(entry) = LogEntry::read(field(MESSAGE), field(DETAIL)) else { continue };
+        collector.note_civil_time(field(TIME));
         // Statements of functions are a part of those that call them.
         if !field(CONTEXT).is_empty() {
             not_read.nested += 1;

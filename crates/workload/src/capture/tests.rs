@@ -224,6 +224,70 @@ fn a_slow_log_has_statements_with_their_values_and_times() {
 }
 
 #[test]
+fn a_logged_execution_stands_for_those_that_were_not_sampled() {
+    let entry = |limit: &str, id: u32| {
+        format!(
+            "# User@Host: app[app] @ localhost []  Id:     8\n# Schema: shop  Last_errno: 0  \
+             Killed: 0\n# Query_time: 0.004000  Lock_time: 0.000001 Rows_sent: 1  \
+             Rows_examined: 1\n{limit}SET timestamp=1700000000;\n\
+             select id from orders where customer = {id};\n"
+        )
+    };
+    let sampled = "# Log_slow_rate_type: query  Log_slow_rate_limit: 10\n";
+    let log = entry(sampled, 7) + &entry(sampled, 8) + &entry("", 9);
+    let folder = captured("slow.log", &log, ALL).unwrap();
+    let [(_, text)] = &files(folder.path(), "queries")[..] else { panic!("one statement") };
+    assert!(text.starts_with("-- rqps: weight = 21\n"), "{text}");
+    assert!(page(&folder).contains("one of 10 executions was logged"), "{}", page(&folder));
+}
+
+#[test]
+fn a_report_of_pt_query_digest_has_examples_with_their_counts() {
+    let new = r#"{"classes":[{"checksum":"A","fingerprint":"select id from orders where customer = ?",
+        "query_count":30,"example":{"query":"select id from orders where customer = 7"},
+        "ts_min":"2026-11-20 12:00:00","ts_max":"2026-11-26 12:00:00",
+        "metrics":{"Query_time":{"sum":"0.120000"},"Rows_sent":{"sum":"60"},"db":{"value":"shop"}}}],
+        "global":{}}"#;
+    let old = r#"[{"class":{"checksum":"A","fingerprint":"select id from orders where customer = ?",
+        "cnt":30,"sample":"select id from orders where customer = 7"},
+        "attributes":{"Query_time":{"sum":"0.120000"},"db":{"value":"shop"}}}]"#;
+    for (text, knows_days) in [(new, true), (old, false)] {
+        let folder = captured("digest.json", text, ALL).unwrap();
+        let [(_, query)] = &files(folder.path(), "queries")[..] else { panic!("one statement") };
+        assert!(query.starts_with("-- rqps: weight = 30\n"), "{query}");
+        assert!(query.contains("where customer = :"), "{query}");
+        let toml = fs::read_to_string(folder.path().join("shop/workload.toml"));
+        assert_eq!(toml.is_ok_and(|it| it.contains("days = 6.0000")), knows_days);
+    }
+    let anonymous = r#"{"classes":[{"fingerprint":"select ?","query_count":1}]}"#;
+    let error = captured("digest.json", anonymous, ALL).unwrap_err().to_string();
+    assert!(error.contains("--output json-anon leaves out. Use --output json"), "{error}");
+}
+
+#[test]
+fn a_folder_knows_of_how_many_days_its_calls_are() {
+    let entry = |at: u32| {
+        format!(
+            "# User@Host: app[app] @ localhost []  Id:     8\n# Query_time: 0.004000  Lock_time: \
+             0.000001 Rows_sent: 1  Rows_examined: 1\nuse shop;\nSET timestamp={at};\n\
+             select id from orders where customer = 7;\n"
+        )
+    };
+    let days = |text: &str, name: &str| {
+        let folder = captured(name, text, ALL).unwrap();
+        fs::read_to_string(folder.path().join("shop/workload.toml")).ok()
+    };
+    let log = entry(1_700_000_000) + &entry(1_700_216_000);
+    let expected = "# The weights are the calls of so many days.\ndays = 2.5000\n";
+    assert_eq!(days(&log, "slow.log").as_deref(), Some(expected));
+    assert_eq!(days(&entry(1_700_000_000), "slow.log"), None, "a moment says little of a day");
+    let first = line("s1", "duration: 1.5 ms  statement: select 1 from t where id = 7", "", "");
+    let last = first.replacen("2026-11-26 12", "2026-11-27 18", 1);
+    let told = days(&(first + &last), "postgres.csv").unwrap();
+    assert!(told.ends_with("days = 1.2500\n"), "{told}");
+}
+
+#[test]
 fn a_general_log_has_calls_without_times_and_bound_values() {
     let log = "mysqld, Version: 8.0.33 (MySQL). started with:\n\
         Time                 Id Command    Argument\n\

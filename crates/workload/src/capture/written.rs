@@ -28,6 +28,9 @@ pub struct CaptureSummary {
     pub remarks: Vec<String>,
 }
 
+/// What was counted for a minute says little of a day.
+const SHORTEST_DAYS: f64 = 60.0 / 86_400.0;
+
 /// Letters of a hash in an id; a number follows where several are alike.
 const LETTERS: usize = 4;
 /// Letters of the words before it.
@@ -63,6 +66,10 @@ impl Capture {
             if !filled.names.is_empty() {
                 file(&format!("params/{id}.csv"), &csv(&filled.names, &filled.rows))?;
             }
+        }
+        if let Some(days) = self.days.filter(|days| *days >= SHORTEST_DAYS) {
+            let what = "# The weights are the calls of so many days.";
+            file("workload.toml", &format!("{what}\ndays = {days:.4}\n"))?;
         }
         file("capture.md", &report(self, &ids, from))?;
         let kept = || self.statements.iter().filter(|it| it.outcome.is_ok());

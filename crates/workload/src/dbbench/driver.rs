@@ -22,6 +22,8 @@ const LOAD: &str = "load";
 const OVERWRITTEN: u64 = 2;
 /// Why a test that writes is not measured by slices.
 const IN_BACKGROUND: &str = "it leaves work to background threads, for which only a whole run pays";
+/// Bytes of a second that a writer beside a test puts, as published.
+const WRITTEN: u64 = 2_000_000;
 /// How long a slice may take: one is some tens of milliseconds.
 const OVERDUE: Duration = Duration::from_secs(60);
 /// Reading from the cache of the operating system instead of RocksDB's is another test: so much of
@@ -33,6 +35,7 @@ const CACHED: u64 = 90;
 enum Draw {
     Values = 1,
     Clients,
+    Writer,
 }
 
 pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
@@ -81,7 +84,7 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
                 takes: vec![Takes::Time(warm_up + time)],
                 ends: false,
                 checked_rows: 0,
-                alone: None,
+                alone: test.leaves_work().then_some(IN_BACKGROUND),
                 ..common
             },
         }
@@ -226,11 +229,22 @@ impl Driver for DbbenchDriver<'_> {
             let work = RemoteClient::new(connection, (kind, keys), own, seeds)?;
             parts.push(Part { client, operation, work: Box::new(work), order });
         }
+        if kind.is_beside_writer() {
+            let seed = derive(self.site.seed, &[Draw::Writer as u64, task.index as u64, place]);
+            let request = format!("write {keys} {seed} {} {WRITTEN}", self.values());
+            self.site.target.connect()?.run(&request)?;
+        }
         let worth = match (self.site.method, kind.writes()) {
             (Method::Slices, _) => kind.worth() as f64,
             (Method::Runs, _) => (AT_ONCE * kind.worth()) as f64,
         };
-        Ok(Cast { parts, threads, worth, end: Box::new(move || self.check(kind)) })
+        let end = move || {
+            if kind.is_beside_writer() {
+                self.site.target.connect()?.run("write end")?;
+            }
+            self.check(kind)
+        };
+        Ok(Cast { parts, threads, worth, end: Box::new(end) })
     }
 
     fn time_limit(&self, task: &Task) -> Option<TimeLimit> {
@@ -268,7 +282,8 @@ mod tests {
         assert!(tasks[0].fills && tasks[0].index == 0);
         for (index, task) in tasks.iter().enumerate() {
             assert_eq!(task.index, index);
-            assert_eq!(task.alone.is_some(), task.class.writes(), "{}", task.name);
+            let is_beside = task.name.ends_with("whilewriting");
+            assert_eq!(task.alone.is_some(), task.class.writes() || is_beside, "{}", task.name);
             assert_eq!(task.rest == Rest::Nothing, task.class.writes(), "{}", task.name);
             assert_eq!(task.ends, task.class.writes(), "{}", task.name);
             assert_eq!(task.clients, if task.class == Class::Load { 1 } else { 2 });

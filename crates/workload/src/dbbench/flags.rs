@@ -20,6 +20,7 @@ pub(crate) struct DbbenchFlags {
     secs: Span,
     /// Tests in their order, of fillseq, readrandom, fwdrange, revrange, multireadrandom, overwrite
     ///
+    /// readwhilewriting, fwdrangewhilewriting and revrangewhilewriting are beside a writer.
     /// The load before them puts the same keys as fillseq.
     #[arg(
         long,
@@ -76,6 +77,7 @@ mod tests {
             assert_eq!(kind.map(Kind::writes), Some(test.class.writes()), "{}", test.name);
         }
         assert_eq!(DBBENCH_TESTS.len(), Kind::ALL.len());
+        assert_eq!(Dbbench::ROW_BYTES, rqps_worker::ROW_BYTES);
     }
 
     #[test]

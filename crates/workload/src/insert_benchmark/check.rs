@@ -132,8 +132,9 @@ impl Examiner<'_> {
     /// The indexes of the partitions that make up an index, or the index itself.
     fn index_parts(&mut self, index: &str) -> Result<Vec<String>, Error> {
         let sql = format!(
-            "select c.relname from pg_inherits i join pg_class c on c.oid = i.inhrelid \
-             where i.inhparent = '{index}'::regclass"
+            "select c.relname from pg_catalog.pg_inherits i \
+             join pg_catalog.pg_class c on c.oid = i.inhrelid \
+             where i.inhparent = '{index}'::pg_catalog.regclass"
         );
         let parts: Vec<String> =
             self.connection.query(&sql)?.into_iter().flatten().flatten().collect();

@@ -8,6 +8,7 @@ use rqps_dbms::Dialect;
 use rqps_load::Effect;
 use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Target, Type};
 
+use super::busy::InLua;
 use super::random::{ScriptRandom, UniqueNumbers};
 use super::statement::{SqlEffect, filled, may_write, pieces};
 use super::values::{Kind, ParameterValue, send, written};
@@ -85,6 +86,9 @@ const IGNORED_STATES: [&str; 3] = ["40P01", "23505", "40001"];
 /// Columns of the row that a query of a trial returns.
 const TRIAL_COLUMNS: usize = 16;
 
+/// Of a statement that is used nevertheless.
+const CLOSED: &str = "the script uses a statement that it has closed";
+
 /// How often a server is tried that was lost.
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -122,6 +126,7 @@ enum How {
 
 pub(super) struct Host {
     settings: HostSettings,
+    in_lua: InLua,
     sessions: Vec<Session>,
     statements: Vec<Prepared>,
     pub(super) random: ScriptRandom,
@@ -137,10 +142,11 @@ pub(super) struct Host {
 }
 
 impl Host {
-    pub(super) fn new(settings: HostSettings, random: ScriptRandom) -> Host {
+    pub(super) fn new(settings: HostSettings, random: ScriptRandom, in_lua: InLua) -> Host {
         let seen = matches!(settings.reach, Reach::Trial).then(Vec::new);
         Host {
             settings,
+            in_lua,
             sessions: Vec::new(),
             statements: Vec::new(),
             random,
@@ -193,7 +199,9 @@ impl Host {
 
     fn link(&self) -> Result<HostLink, Error> {
         match &self.settings.reach {
-            Reach::Server(target) => Ok(HostLink::Server(target.connect()?)),
+            Reach::Server(target) => {
+                Ok(HostLink::Server(self.in_lua.outside(|| target.connect())?))
+            }
             Reach::Trial => Ok(HostLink::Trial),
         }
     }
@@ -256,12 +264,12 @@ impl Host {
             }
             (HostLink::Trial, _) => Ok(1),
             (HostLink::Server(connection), SqlEffect::ReturnRows) => {
-                connection.query(sql).map(|rows| {
+                self.in_lua.outside(|| connection.query(sql)).map(|rows| {
                     session.rows = rows;
                     session.rows.len() as u64
                 })
             }
-            (HostLink::Server(connection), _) => connection.run(sql),
+            (HostLink::Server(connection), _) => self.in_lua.outside(|| connection.run(sql)),
         };
         self.ended(id, does, count)
     }
@@ -319,6 +327,10 @@ impl Host {
 
     pub(super) fn bind(&mut self, number: usize, kinds: Vec<Kind>) -> bool {
         let Some(statement) = self.statements.get_mut(number) else { return false };
+        if matches!(statement.how, How::Closed) {
+            self.fail(None, Error::Client(CLOSED.to_string()));
+            return false;
+        }
         let wanted = statement.pieces.len() - 1;
         if kinds.len() != wanted {
             let given = kinds.len();
@@ -339,7 +351,7 @@ impl Host {
                 let dialect = self.settings.dialect;
                 let text = filled(&statement.pieces, |number| dialect.placeholder(number));
                 let types: Vec<Type> = statement.kinds.iter().map(|kind| kind.declared()).collect();
-                connection.prepare(&text, &types).map(How::Statement)
+                self.in_lua.outside(|| connection.prepare(&text, &types)).map(How::Statement)
             }
             HostLink::Closed => {
                 Err(Error::Client("the connection of the statement is closed".into()))
@@ -374,7 +386,9 @@ impl Host {
         }
         match (&statement.how, &mut session.link) {
             (How::Statement(prepared), HostLink::Server(connection)) => {
-                let count = send(connection, *prepared, &statement.kinds, values, &mut self.text);
+                let (kinds, text) = (&statement.kinds, &mut self.text);
+                let count =
+                    self.in_lua.outside(|| send(connection, *prepared, kinds, values, text));
                 self.ended(id, does, count)
             }
             (How::Text, HostLink::Server(_) | HostLink::Trial) => {
@@ -391,11 +405,15 @@ impl Host {
                 }
                 match &mut session.link {
                     HostLink::Server(connection) => {
-                        let count = connection.run(&sql);
+                        let count = self.in_lua.outside(|| connection.run(&sql));
                         self.ended(id, does, count)
                     }
                     _ => self.closed(),
                 }
+            }
+            (How::Closed, _) => {
+                self.fail(None, Error::Client(CLOSED.to_string()));
+                CallEnd::Failed
             }
             (How::NotYet, _) => {
                 let what = "bind_param was not called for the statement".to_string();
@@ -407,8 +425,16 @@ impl Host {
     }
 
     pub(super) fn close(&mut self, number: usize) {
-        if let Some(statement) = self.statements.get_mut(number) {
-            statement.how = How::Closed;
+        let Some(statement) = self.statements.get_mut(number) else { return };
+        let how = std::mem::replace(&mut statement.how, How::Closed);
+        statement.pieces = Vec::new();
+        let session = self.sessions.get_mut(statement.session);
+        if let (How::Statement(prepared), Some(session)) = (how, session)
+            && session.generation == statement.generation
+            && let HostLink::Server(connection) = &mut session.link
+        {
+            // If this fails, so does the next statement on the connection.
+            let _ = connection.close(prepared);
         }
     }
 

@@ -3,6 +3,7 @@
 //!
 //! Sources: sysbench 1.0.20, its manual and what its scripts call.
 
+mod busy;
 mod client;
 mod driver;
 mod fault;
@@ -15,10 +16,12 @@ mod script;
 mod state;
 mod statement;
 mod values;
+mod zipf;
 
 #[cfg(test)]
 mod tests;
 
+pub use busy::is_in_lua;
 pub use client::{ClientCounts, ClientEvent, LuaClient};
 pub use fault::LuaFault;
 pub use files::ScriptFiles;

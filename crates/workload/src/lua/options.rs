@@ -90,12 +90,13 @@ static KNOWN: [(&str, &[KnownOption]); 5] = [
         option("num-threads", Int, "1", "old name of --threads"),
     ]),
     ("Random numbers", &[
-        option("rand-type", Text, "special", "distribution of sysbench.rand.default: uniform, gaussian, special or pareto"),
+        option("rand-type", Text, "special", "distribution of sysbench.rand.default: uniform, gaussian, special, pareto or zipfian"),
         option("rand-spec-iter", Int, "12", "draws that gaussian and special add up"),
         option("rand-spec-pct", Int, "1", "percent of the range that special draws often"),
         option("rand-spec-res", Int, "75", "percent of the draws that fall there"),
         option("rand-seed", Int, "0", "seed of all draws; 0: another one each time"),
         option("rand-pareto-h", Double, "0.2", "parameter of pareto"),
+        option("rand-zipfian-exp", Double, "0.8", "exponent of zipfian"),
     ]),
     ("Report", &[
         option("verbosity", Int, "3", "0 to 5; below 3 nothing but errors is printed"),
@@ -273,12 +274,17 @@ impl ScriptOptions {
         if !(h > 0.0 && h < 1.0) {
             return Err(format!("--rand-pareto-h={h} must be between 0 and 1"));
         }
+        let exponent = self.number("rand-zipfian-exp");
+        if exponent < 0.0 {
+            return Err(format!("--rand-zipfian-exp={exponent} must be 0 or more"));
+        }
         Ok(Distributions {
             default: *default,
             iterations: (self.number("rand-spec-iter") as u32).max(1),
             special_percent: self.number("rand-spec-pct") as u32,
             special_share: share,
             pareto_h: h,
+            zipfian_exponent: exponent,
         })
     }
 }

@@ -5,6 +5,7 @@ local host, facts = ...
 local error, ipairs, pairs, pcall, rawget = error, ipairs, pairs, pcall, rawget
 local select, setmetatable, tostring, type, unpack = select, setmetatable, tostring, type, unpack
 local concat, format, sort, sub = table.concat, string.format, table.sort, string.sub
+local math = math
 
 -- A table of the interface: a name that is not in it is an error with the nearest one.
 local function fixed(title, fields)
@@ -132,10 +133,47 @@ sysbench.rand = fixed("sysbench.rand", {
    gaussian = host.gaussian,
    special = host.special,
    pareto = host.pareto,
+   zipfian = host.zipfian,
    unique = host.unique,
    string = host.string,
    uniform_double = host.double,
    uniform_uint64 = host.bits,
+})
+
+-- Counts of values in classes of equal width by their logarithms.
+local Histogram = {}
+function Histogram:update(value)
+   local place = math.floor((math.log(value) - self.first) * self.scale + 0.5)
+   place = math.max(0, math.min(self.size - 1, place))
+   self.counts[place] = (self.counts[place] or 0) + 1
+end
+function Histogram:print()
+   local most = 0
+   for place = 0, self.size - 1 do most = math.max(most, self.counts[place] or 0) end
+   if most == 0 then return end
+   host.print("       value  ------------- distribution ------------- count\n")
+   for place = 0, self.size - 1 do
+      local count = self.counts[place] or 0
+      if count > 0 then
+         local stars = ("*"):rep(math.floor(count * 40 / most + 0.5))
+         local value = math.exp(self.first + place / self.scale)
+         host.print(format("%12.3f |%-40s %d\n", value, stars, count))
+      end
+   end
+end
+Histogram = {__index = fixed("histogram", Histogram), __tostring = function()
+   return "<sb_histogram>"
+end}
+
+sysbench.histogram = fixed("sysbench.histogram", {
+   new = function(size, least, greatest)
+      if not (size >= 2 and least > 0 and greatest > least) then
+         error("a histogram has at least 2 classes, and values above 0 from least to greatest", 2)
+      end
+      local first = math.log(least)
+      local scale = (size - 1) / (math.log(greatest) - first)
+      return setmetatable({size = size, first = first, scale = scale, counts = {}}, Histogram)
+   end,
 })
 
 -- ---- SQL ----------------------------------------------------------------------------------------
@@ -418,6 +456,32 @@ end
 db_bulk_insert_init = old("bulk_insert_init")
 db_bulk_insert_next = old("bulk_insert_next")
 db_bulk_insert_done = old("bulk_insert_done")
+function db_prepare(sql)
+   db_connect()
+   return Connection.__index.prepare(only, sql)
+end
+-- Values are read from the table whenever the statement is executed.
+local LONGEST_TEXT = 65535
+function db_bind_param(statement, values)
+   local parameters = {}
+   for i = 1, #values do
+      local is_number = type(values[i]) == "number"
+      parameters[i] = statement:bind_create(is_number and TYPES.INT or TYPES.VARCHAR, LONGEST_TEXT)
+   end
+   statement:bind_param(unpack(parameters))
+   statement.given = values
+   return 0
+end
+function db_execute(statement)
+   local given = rawget(statement, "given")
+   if given then
+      for i, parameter in ipairs(statement.parameters) do parameter:set(given[i]) end
+   end
+   return statement:execute()
+end
+function db_store_results() end
+function db_free_results(result) if result then result:free() end end
+function db_close(statement) statement:close() end
 DB_ERROR_NONE, DB_ERROR_RESTART_TRANSACTION, DB_ERROR_FAILED = NONE, IGNORABLE, FATAL
 
 -- What of C's functions scripts are known to call by LuaJIT's ffi.

@@ -9,6 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use super::zipf::ZipfRanks;
+
 /// `random()` of the C library, from which sysbench seeds its clients.
 #[derive(Clone, Debug)]
 struct LibraryRandom {
@@ -97,14 +99,16 @@ pub enum Distribution {
     Gaussian,
     Special,
     Pareto,
+    Zipfian,
 }
 
 impl Distribution {
-    pub(super) const NAMES: [(&'static str, Distribution); 4] = [
+    pub(super) const NAMES: [(&'static str, Distribution); 5] = [
         ("uniform", Distribution::Uniform),
         ("gaussian", Distribution::Gaussian),
         ("special", Distribution::Special),
         ("pareto", Distribution::Pareto),
+        ("zipfian", Distribution::Zipfian),
     ];
 }
 
@@ -118,6 +122,7 @@ pub struct Distributions {
     pub special_percent: u32,
     pub special_share: u32,
     pub pareto_h: f64,
+    pub zipfian_exponent: f64,
 }
 
 /// The generator of one client.
@@ -126,12 +131,14 @@ pub(super) struct ScriptRandom {
     state: [u64; 2],
     distributions: Distributions,
     pareto_power: f64,
+    zipf: ZipfRanks,
 }
 
 impl ScriptRandom {
     pub(super) fn new(state: [u64; 2], distributions: Distributions) -> ScriptRandom {
         let h = distributions.pareto_h;
-        ScriptRandom { state, distributions, pareto_power: h.ln() / (1.0 - h).ln() }
+        let zipf = ZipfRanks::new(distributions.zipfian_exponent);
+        ScriptRandom { state, distributions, pareto_power: h.ln() / (1.0 - h).ln(), zipf }
     }
 
     /// 64 bits.
@@ -150,6 +157,7 @@ impl ScriptRandom {
             Distribution::Gaussian => self.gaussian(from, to),
             Distribution::Special => self.special(from, to),
             Distribution::Pareto => self.pareto(from, to),
+            Distribution::Zipfian => self.zipfian(from, to),
         }
     }
 
@@ -187,6 +195,13 @@ impl ScriptRandom {
     pub(super) fn pareto(&mut self, from: u32, to: u32) -> u32 {
         let width = f64::from(to.wrapping_sub(from).wrapping_add(1));
         from.wrapping_add((width * self.double().powf(self.pareto_power)) as u32)
+    }
+
+    /// The first number is the most frequent one.
+    pub(super) fn zipfian(&mut self, from: u32, to: u32) -> u32 {
+        let width = to.wrapping_sub(from).wrapping_add(1);
+        let rank = self.zipf.rank(width, || double(&mut self.state));
+        from.wrapping_add(rank).wrapping_sub(1)
     }
 
     /// `#` becomes a digit and `@` a letter.

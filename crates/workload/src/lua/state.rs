@@ -12,6 +12,7 @@ use mlua::{
 use rqps_plan::suggestion;
 use rqps_wire::{Class, Error};
 
+use super::busy::InLua;
 use super::fault::{LuaFault, syntax, told};
 use super::files::{ScriptFiles, required};
 use super::host::{CallEnd, Host, HostSettings, SharedHost};
@@ -58,6 +59,7 @@ pub(super) struct ScriptState {
     own: Table,
     event: Function,
     tid: u32,
+    in_lua: InLua,
 }
 
 /// Numbers that the prelude returns.
@@ -78,7 +80,9 @@ impl ScriptState {
         let libraries =
             StdLib::TABLE | StdLib::STRING | StdLib::MATH | StdLib::BIT | StdLib::OS | StdLib::JIT;
         let lua = Lua::new_with(libraries, LuaOptions::default()).map_err(fault)?;
-        let host = Arc::new(Mutex::new(Host::new(settings.host.clone(), random)));
+        let in_lua = InLua::new();
+        let host = Host::new(settings.host.clone(), random, in_lua.clone());
+        let host = Arc::new(Mutex::new(host));
         let functions = functions(&lua, &host, &settings.files).map_err(fault)?;
         let facts = lua.create_table().map_err(fault)?;
         let filled = facts
@@ -93,8 +97,8 @@ impl ScriptState {
         let (name, text) = (&settings.files.name, &settings.files.text);
         let script = lua.load(text.as_str()).set_name(format!("={name}")).set_mode(ChunkMode::Text);
         let script = script.into_function().map_err(|error| syntax(&lua, name, text, &error))?;
-        script.call::<()>(()).map_err(fault)?;
-        Ok(ScriptState { lua, host, own, event, tid })
+        in_lua.inside(|| script.call::<()>(())).map_err(fault)?;
+        Ok(ScriptState { lua, host, own, event, tid, in_lua })
     }
 
     pub(super) fn host(&self) -> MutexGuard<'_, Host> {
@@ -106,7 +110,8 @@ impl ScriptState {
         name: &str,
         arguments: impl mlua::IntoLuaMulti,
     ) -> mlua::Result<R> {
-        self.own.get::<Function>(name)?.call(arguments)
+        let function = self.own.get::<Function>(name)?;
+        self.in_lua.inside(|| function.call(arguments))
     }
 
     /// What the script declares; none if it declares nothing.
@@ -206,7 +211,8 @@ impl ScriptState {
 
     /// Runs the event once.
     pub(super) fn event(&self) -> EventEnd {
-        let ended: mlua::Result<(i32, Option<String>)> = self.event.call(self.tid);
+        let ended: mlua::Result<(i32, Option<String>)> =
+            self.in_lua.inside(|| self.event.call(self.tid));
         match ended {
             Ok((DONE, _)) => EventEnd::Done,
             Ok((STOPPED, _)) => EventEnd::Stopped,
@@ -288,12 +294,13 @@ fn functions(lua: &Lua, host: &SharedHost, files: &Arc<ScriptFiles>) -> mlua::Re
 type Draw = fn(&mut ScriptRandom, u32, u32) -> u32;
 
 fn random(lua: &Lua, host: &SharedHost, table: &Table) -> mlua::Result<()> {
-    let draws: [(&str, Draw); 5] = [
+    let draws: [(&str, Draw); 6] = [
         ("draw", ScriptRandom::draw),
         ("uniform", ScriptRandom::uniform),
         ("gaussian", ScriptRandom::gaussian),
         ("special", ScriptRandom::special),
         ("pareto", ScriptRandom::pareto),
+        ("zipfian", ScriptRandom::zipfian),
     ];
     for (name, draw) in draws {
         let host = host.clone();

@@ -210,14 +210,16 @@ pub(crate) fn is_table(name: &str) -> bool {
 }
 
 /// A table of pgbench's in a database of somebody else that rqps is not known to have made. Only
-/// Postgres's tables are marked.
+/// Postgres's tables are marked; and the mark of a table that is another role's proves nothing.
 pub fn table_of_others(connection: &mut dyn Connection) -> Result<Option<String>, Error> {
     let names = TABLES.map(|table| format!("'{table}'")).join(", ");
     let sql = match connection.scripted().is_some() {
         true => format!(
-            "select relname from pg_class where relname in ({names}) \
-             and pg_table_is_visible(oid) \
-             and obj_description(oid, 'pg_class') is distinct from '{MARK}' order by 1"
+            "select relname from pg_catalog.pg_class where relname in ({names}) \
+             and pg_catalog.pg_table_is_visible(oid) \
+             and (pg_catalog.obj_description(oid, 'pg_class') is distinct from '{MARK}' \
+             or relowner not in (select r.oid from pg_catalog.pg_roles r \
+             where r.rolname = current_user or r.rolsuper)) order by 1"
         ),
         false => format!(
             "select table_name from information_schema.tables \

@@ -8,7 +8,7 @@ use rqps_plan::{
 
 use super::faults::FolderFaults;
 use super::files::digests;
-use super::folder::{FolderScope, SqlFolder, read, read_made};
+use super::folder::{FolderScope, LoadedFile, SqlFolder, read, read_made};
 use super::query::SqlQuery;
 use super::tpch;
 use crate::Dialect;
@@ -23,7 +23,7 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     let wrong = |error: FolderFaults| FlagError(format!("{given}: {error}"));
     let read = |of: (Dbms, Dialect)| read(&path, of, FolderScope::Everything);
     let measured = MeasuredQueries::of(asked, read).map_err(wrong)?;
-    let (files, bytes) = digests(&path).map_err(|error| wrong(error.into()))?;
+    let (files, packed) = digests(&path).map_err(|error| wrong(error.into()))?;
     let shown = path.display().to_string();
     for text in files.keys().chain([&measured.name, &shown]) {
         if !text.chars().all(is_printable) {
@@ -31,6 +31,8 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
             return Err(FlagError(reason));
         }
     }
+    // Of a compressed file, or of a dump for pg_restore, what is in it counts.
+    let bytes = measured.bytes.max(packed);
     Ok(measured.plan(asked, SqlSource::Folder { path, files }, bytes))
 }
 
@@ -67,6 +69,10 @@ struct MeasuredQueries {
     name: String,
     tests: Vec<SqlTest>,
     left_out: Vec<String>,
+    /// Of the data, for the DBMS with most of them.
+    bytes: u64,
+    /// Weights are the executions of so many days.
+    days: Option<f64>,
 }
 
 impl MeasuredQueries {
@@ -78,6 +84,7 @@ impl MeasuredQueries {
         let mut tests: Option<Vec<SqlTest>> = None;
         let mut left_out: Vec<String> = Vec::new();
         let mut faults = FolderFaults::none();
+        let (mut bytes, mut days) = (0, None);
         for contender in asked.contenders {
             let dbms = contender.dbms;
             let one = match read((dbms, Dialect::from(contender))) {
@@ -87,6 +94,7 @@ impl MeasuredQueries {
                     continue;
                 }
             };
+            bytes = bytes.max(one.loads.iter().map(LoadedFile::bytes).sum());
             let version = match &contender.build {
                 Build::Version { version, .. } => numbers(version),
                 _ => None,
@@ -108,7 +116,7 @@ impl MeasuredQueries {
                     .map(|it| it.id)
                     .filter(|id| !these.iter().any(|test| test.id == *id)),
             );
-            name = one.name;
+            (name, days) = (one.name, one.days);
             tests = Some(match tests {
                 None => these,
                 Some(mut tests) => {
@@ -120,15 +128,16 @@ impl MeasuredQueries {
         faults.none_or_all()?;
         left_out.sort_unstable();
         left_out.dedup();
-        Ok(MeasuredQueries { name, tests: tests.unwrap_or_default(), left_out })
+        let tests = tests.unwrap_or_default();
+        Ok(MeasuredQueries { name, tests, left_out, bytes, days })
     }
 
     fn plan(self, asked: &Asked<'_>, source: SqlSource, bytes: u64) -> Workload {
-        let MeasuredQueries { name, tests, left_out } = self;
+        let MeasuredQueries { name, tests, left_out, days, .. } = self;
         let time = asked.secs.unwrap_or_else(|| (asked.fitting)(tests.len()));
         let clients = asked.clients;
         let skips_load_errors = asked.skips_load_errors;
-        SqlWorkload { name, source, tests, left_out, clients, time, bytes, skips_load_errors }
+        SqlWorkload { name, source, tests, left_out, days, clients, time, bytes, skips_load_errors }
             .into()
     }
 }

@@ -263,7 +263,7 @@ impl Work for QueryClient {
 }
 
 /// Types that only the server knows are inferred from what a parameter is compared with.
-fn bound(kind: ValueType) -> Type {
+pub(super) fn bound(kind: ValueType) -> Type {
     match kind {
         ValueType::Int => Type::Int4,
         ValueType::Bigint => Type::Int8,

@@ -4,12 +4,15 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{Class, Counts, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload};
+use rqps_dbms::PreparedExecution;
+use rqps_load::{Order, Schedule, Until, Work};
+use rqps_plan::{
+    Class, Counts, Method, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload,
+};
 use rqps_system::printable;
 use rqps_wire::{Connection, Error, scalar};
 
-use super::client::{Encoded, QueryClient, encoded};
+use super::client::{Encoded, QueryClient, bound, encoded};
 use super::faults::FolderError;
 use super::folder::{FolderScope, SqlFolder};
 use super::limited::drawn_rows;
@@ -18,6 +21,7 @@ use super::placeholders::Bound;
 use super::query::SqlQuery;
 use super::sets::draw;
 use super::source::{check_unchanged, folder};
+use super::watched::WatchedClient;
 use crate::Dialect;
 use crate::explain::{Explained, explained};
 use crate::script::Script;
@@ -25,6 +29,9 @@ use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, TimeLimit, Wo
 
 /// Statements that were left out of a load and are named.
 const NAMED_ERRORS: usize = 3;
+
+/// In front of a plan for all values.
+const GENERIC: &str = "Generic Plan";
 
 /// Sets of values of a query.
 pub(super) const SETS: usize = 1000;
@@ -191,7 +198,13 @@ impl Driver for Queries<'_> {
             let work = QueryClient::new(connection, query, dialect, sets, first)?;
             let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
             let operation = Operation::Transaction;
-            cast.parts.push(Part { client, operation, work: Box::new(work), order });
+            let work: Box<dyn Work> = match self.site.method {
+                Method::Slices => Box::new(work),
+                Method::Runs => {
+                    Box::new(WatchedClient::new(work, &query.id, query.options.timeout)?)
+                }
+            };
+            cast.parts.push(Part { client, operation, work, order });
         }
         // As for the microbenchmarks, the rate is one of statements.
         cast.worth = query.statements_of_an_execution() as f64;
@@ -219,7 +232,7 @@ pub(super) fn explained_query(
     set: Option<&[Encoded]>,
 ) -> Result<Vec<Explained>, Error> {
     let parameters = &query.options.parameters;
-    let one = |statement: &Bound| {
+    let mut one = |statement: &Bound| {
         let text = statement.filled(|place| format!(":{}", parameters[place].name));
         let sql = statement.filled(|place| {
             let kind = parameters[place].kind;
@@ -228,7 +241,36 @@ pub(super) fn explained_query(
                 None => literal(None, kind, dialect.lexis),
             }
         });
-        explained(connection, dialect, text, &sql)
+        let Some((execution, of)) = execution(connection, dialect, query, statement, set)? else {
+            return explained(connection, dialect, text, &sql);
+        };
+        let mut told = explained(connection, dialect, text, &execution)?;
+        if (of.is_generic)(connection)? {
+            told.plan = told.plan.map(|plan| format!("{GENERIC} <- {plan}"));
+        }
+        Ok(told)
     };
-    query.statements.iter().map(one).collect()
+    query.statements.iter().map(&mut one).collect()
+}
+
+/// What is explained of a statement that clients prepare, in place of its text with values.
+fn execution(
+    connection: &mut dyn Connection,
+    dialect: Dialect,
+    query: &SqlQuery,
+    statement: &Bound,
+    set: Option<&[Encoded]>,
+) -> Result<Option<(String, PreparedExecution)>, Error> {
+    let (Some(execution), Some(set)) = (dialect.execution, set) else { return Ok(None) };
+    let declared = &query.options.parameters;
+    let value = |place: usize| set[place].literal(declared[place].kind, dialect);
+    let literal = |place: usize| declared[place].is_literal.then(|| value(place));
+    let (text, parameters) = statement.prepared(dialect, literal);
+    if parameters.is_empty() {
+        return Ok(None);
+    }
+    let types: Vec<_> = parameters.iter().map(|place| bound(declared[*place].kind)).collect();
+    let values: Vec<String> = parameters.iter().map(|place| value(*place)).collect();
+    let explained = (execution.explained)(connection, &text, &types, &values)?;
+    Ok(explained.map(|explained| (explained, execution)))
 }

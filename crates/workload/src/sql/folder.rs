@@ -29,6 +29,7 @@ const MOST_QUERIES: usize = 4096;
 #[derive(Clone, Debug)]
 pub(crate) struct SqlFolder {
     pub(crate) name: String,
+    pub(crate) days: Option<f64>,
     /// Run before the data are loaded, and after.
     pub(crate) schema: Option<SqlScript>,
     pub(crate) indexes: Option<SqlScript>,
@@ -200,8 +201,8 @@ impl Reader {
         }
         let own = self.root.file_name().map(|name| name.to_string_lossy().into_owned());
         let name = options.name.clone().or(own).unwrap_or_else(|| "sql".to_string());
-        let rows = None;
-        Ok(SqlFolder { name, schema, indexes, loads, rows, columns, queries, left_out })
+        let (rows, days) = (None, options.days);
+        Ok(SqlFolder { name, days, schema, indexes, loads, rows, columns, queries, left_out })
     }
 
     /// The text of a file below the folder.

@@ -11,7 +11,7 @@ use super::faults::FolderError;
 use crate::task::{TimeLimit, WorkloadError};
 
 /// How long a server may take to end a statement, before its connection is closed.
-const GRACE: Duration = Duration::from_secs(2);
+pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// How long the SELECT of a parameter may take.
 const LONGEST_DRAW: Duration = Duration::from_secs(120);

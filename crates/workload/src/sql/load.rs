@@ -27,6 +27,20 @@ pub struct RefusedStatement {
     source: Error,
 }
 
+impl LoadedFile {
+    /// Bytes of the data, unpacked.
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            LoadedFile::Sql(script) => script.text.len() as u64,
+            LoadedFile::Csv { rows, .. } => {
+                let field = |field: &Option<String>| field.as_ref().map_or(1, |it| it.len() + 1);
+                let row = |(_, row): &(u32, Record)| row.iter().map(field).sum::<usize>();
+                rows.rows.iter().map(row).sum::<usize>() as u64
+            }
+        }
+    }
+}
+
 /// Whether the load goes on after a statement that was refused, which is an error otherwise.
 pub(super) type OnRefused<'r> = dyn FnMut(RefusedStatement) -> Result<(), RefusedStatement> + 'r;
 

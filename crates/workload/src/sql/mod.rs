@@ -27,6 +27,7 @@ mod source;
 mod statements;
 mod tokens;
 mod tpch;
+mod watched;
 
 pub(crate) use asked::{asked, tpch_asked};
 pub use check::{CheckedFolder, check_files, check_folder};

@@ -12,9 +12,11 @@ use super::query::{Entry, PARAM};
 use super::tokens::{SqlTextError, error};
 
 /// The options of a folder.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct FolderOptions {
     pub(crate) name: Option<String>,
+    /// Weights are the executions of so many days.
+    pub(crate) days: Option<f64>,
     pub(crate) encoding: Encoding,
     /// By the ids of queries.
     pub(crate) queries: BTreeMap<String, Vec<Entry>>,
@@ -30,7 +32,8 @@ pub(crate) enum Encoding {
 
 const ENCODINGS: [(&str, Encoding); 2] = [("utf-8", Encoding::Utf8), ("latin1", Encoding::Latin1)];
 
-const KEYS: [&str; 3] = ["name", "encoding", "query"];
+pub(super) const DAYS: &str = "days";
+const KEYS: [&str; 4] = ["name", "encoding", DAYS, "query"];
 
 impl FolderOptions {
     pub(crate) fn read(text: &str) -> Result<FolderOptions, SqlTextError> {
@@ -51,6 +54,7 @@ impl FolderOptions {
                 "encoding" => {
                     options.encoding = one_of(text.ok_or_else(is_no_text)?, &ENCODINGS, name, at)?;
                 }
+                DAYS => options.days = Some(days(value.get_ref(), at)?),
                 "query" => {
                     let queries = value.get_ref().as_table();
                     let queries = queries.ok_or_else(|| wrong("write [query.ID]"))?;
@@ -69,6 +73,19 @@ impl FolderOptions {
         }
         Ok(options)
     }
+}
+
+/// A number of days above 0.
+pub(super) fn days(value: &DeValue<'_>, at: Position) -> Result<f64, SqlTextError> {
+    let number = match value {
+        DeValue::Integer(number) => number.as_str().parse().ok(),
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => None,
+    };
+    let is_time = |days: &f64| days.is_finite() && *days > 0.0;
+    number.filter(is_time).ok_or_else(|| {
+        error(at.line, &format!("{DAYS} must be a number above 0, as in {DAYS} = 7"))
+    })
 }
 
 fn one_of<T: Copy>(

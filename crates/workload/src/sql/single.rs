@@ -7,7 +7,7 @@ use rqps_plan::suggestion;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::{FolderOptions, LineFinder, entries};
+use super::options::{DAYS, FolderOptions, LineFinder, days, entries};
 use super::query::checked_id;
 use super::tokens::{SqlTextError, error};
 
@@ -36,6 +36,10 @@ pub(super) fn read(text: &str) -> Result<(BTreeMap<String, String>, FolderOption
         }
         match name {
             NAME => options.name = Some(words(name, value, line)?.to_string()),
+            DAYS => {
+                let at = places.at(key.span().start);
+                options.days = Some(days(value.get_ref(), at)?);
+            }
             QUERY => {
                 let queries = value.get_ref().as_array();
                 let queries = queries.ok_or_else(|| error(line, "write [[query]]"))?;
@@ -47,7 +51,7 @@ pub(super) fn read(text: &str) -> Result<(BTreeMap<String, String>, FolderOption
                 }
             }
             _ => {
-                let known = TEXTS.iter().map(|(key, _)| *key).chain([NAME, QUERY]);
+                let known = TEXTS.iter().map(|(key, _)| *key).chain([NAME, DAYS, QUERY]);
                 let hint = suggestion(name, known);
                 return Err(error(line, &format!("unknown key '{name}': {hint}")));
             }

@@ -216,6 +216,63 @@ fn scripts_from_before_the_interface_run() {
 }
 
 #[test]
+fn statements_of_the_interface_before_read_their_values_from_a_table() {
+    let bench = Bench::new();
+    let printed = bench.printed(
+        "function thread_init()
+            db_connect()
+            db_query('create table old (id int, c text)')
+         end
+         function event()
+            local insert, values = db_prepare('insert into old values (?, ?)'), {1, 'one'}
+            db_bind_param(insert, values)
+            db_execute(insert)
+            values[1], values[2] = 2, nil
+            db_execute(insert)
+            db_close(insert)
+            local select = db_prepare('select c from old where id < 3')
+            local result = db_execute(select)
+            db_store_results(result)
+            print(result.nrows)
+            db_free_results(result)
+            print(pcall(db_execute, insert))
+         end",
+    );
+    let printed = printed.unwrap();
+    assert!(printed.starts_with("2\nfalse\t"), "{printed}");
+    assert!(printed.contains("uses a statement that it has closed"), "{printed}");
+}
+
+#[test]
+fn a_histogram_counts_by_the_logarithm_and_prints_bars() {
+    let bench = Bench::new();
+    let printed = bench.printed(
+        "function event()
+            local h = sysbench.histogram.new(5, 1, 10000)
+            for _, value in ipairs {0.5, 1, 9, 11, 90, 20000} do h:update(value) end
+            h:print()
+            print(pcall(sysbench.histogram.new, 1, 1, 2))
+         end",
+    );
+    let printed = printed.unwrap();
+    let bars = |stars: usize| format!("{:<40}", "*".repeat(stars));
+    let expected = format!(
+        "       value  ------------- distribution ------------- count\n\
+         {:>12} |{} 2\n{:>12} |{} 2\n{:>12} |{} 1\n{:>12} |{} 1\n",
+        "1.000",
+        bars(40),
+        "10.000",
+        bars(40),
+        "100.000",
+        bars(20),
+        "10000.000",
+        bars(20)
+    );
+    assert!(printed.starts_with(&expected), "{printed}");
+    assert!(printed.contains("a histogram has at least 2 classes"), "{printed}");
+}
+
+#[test]
 fn from_one_seed_a_client_draws_what_sysbench_draws() {
     // Printed by Debian's sysbench 1.0.20 with --rand-seed=42.
     let bench = Bench::new();

@@ -1,9 +1,12 @@
 //! A folder on SQLite: its load, its clients, and what fails.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rqps_load::{Effect, Halt};
 use rqps_plan::{Contender, Method, Span, Workload};
 use rqps_wire::{SqliteLibrary, Target};
@@ -215,6 +218,50 @@ fn what_cannot_be_compared_is_refused_at_once() {
     assert!(error.contains("remote server"), "{error}");
     let missing = plan(&some.path().join("none")).unwrap_err();
     assert!(missing.starts_with("cannot read '"), "{missing}");
+}
+
+#[test]
+fn an_execution_of_a_whole_run_is_ended_by_its_timeout() {
+    let endless = "-- rqps: timeout = 0.3\n-- rqps: param most int from \"select max(id) from t\"\n\
+                   with recursive c(n) as (select 1 union all select n + 1 from c) \
+                   select max(n) + :most from c";
+    let files = [FILES, &[("queries/endless.sql", endless)]].concat();
+    let loaded = loaded(&files).unwrap();
+    let (driver, task) = (loaded.driver().unwrap(), loaded.task("endless"));
+    driver.prepare(&task, 1).unwrap();
+    let mut cast = driver.cast(&task, 1, 0).unwrap();
+    let work = &mut cast.parts[0].work;
+    work.make(&Halt::default()).unwrap();
+    let error = work.execute().unwrap_err().to_string();
+    let expected = "an execution of 'endless' took longer than 0.3 s and was ended";
+    assert!(error.contains(expected), "{error}");
+}
+
+#[test]
+fn a_folder_says_of_how_many_days_its_weights_are() {
+    let query = ("queries/q.sql", "-- rqps: weight = 21\nselect 1");
+    let of = |toml: &str| plan(folder(&[query, ("workload.toml", toml)]).path());
+    assert_eq!(of("days = 7").unwrap().executions_per_day("q"), Some(3.0));
+    assert_eq!(of("days = 0.5").unwrap().executions_per_day("q"), Some(42.0));
+    assert_eq!(of("").unwrap().executions_per_day("q"), None);
+    for wrong in ["days = 0", "days = -1", "days = \"7\"", "days = nan"] {
+        let error = of(wrong).unwrap_err();
+        let expected = "workload.toml:1: days must be a number above 0, as in days = 7";
+        assert!(error.contains(expected), "{wrong}: {error}");
+    }
+}
+
+#[test]
+fn the_disk_that_data_need_is_that_of_what_a_compressed_file_holds() {
+    let rows: String = (1..=5_000).map(|id| format!("{id},always the same\n")).collect();
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+    encoder.write_all(format!("id,name\n{rows}").as_bytes()).unwrap();
+    let packed = encoder.finish().unwrap();
+    assert!(packed.len() * 3 < rows.len());
+    let folder = folder(&[("queries/q.sql", "select 1"), ("load/keep.sql", "")]);
+    fs::write(folder.path().join("load/t.csv.gz"), packed).unwrap();
+    let Workload::SqlWorkload(plan) = plan(folder.path()).unwrap() else { panic!("not SQL") };
+    assert!(plan.bytes >= rows.len() as u64, "{} of {}", plan.bytes, rows.len());
 }
 
 #[test]

@@ -1,0 +1,169 @@
+//! RocksDB and its rqps stopped, killed and out of room; files that are damaged; data of another
+//! release. Others go on, nothing is lost, and `--resume` does the rest.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::disk::{ENOUGH, SmallDisk};
+use crate::common::result::RunResult;
+use crate::common::{Rqps, Running, await_that, entries, processes};
+
+const OLD: &str = "rocksdb@9.7.3";
+const NEW: &str = "rocksdb@10.4.2";
+
+fn compare(rqps: &Rqps, arguments: &str) -> Running {
+    rqps.start("compare", arguments)
+}
+
+/// Two versions without a control, for as many rounds.
+fn comparison(rounds: u32, secs: f64) -> String {
+    format!(
+        "{OLD} {NEW} --workload rocksdb:readrandom,fwdrange --no-control --rows 5K --secs {secs} \
+         --rounds {rounds} --no-guards --instructions=none"
+    )
+}
+
+/// The rounds of each test that count, in their order, as `1 fwdrange`.
+fn counted(rqps: &Rqps) -> Vec<String> {
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let sql = "select round || ' ' || test from round where discarded is null order by 1";
+    let mut rows = results.prepare(sql).unwrap();
+    rows.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+fn all_rounds(rounds: u32) -> Vec<String> {
+    (1..=rounds)
+        .flat_map(|round| ["fwdrange", "readrandom"].map(|it| format!("{round} {it}")))
+        .collect()
+}
+
+fn has_ended_well(code: Option<i32>) -> bool {
+    // So few rounds may find a regression.
+    [Some(0), Some(1)].contains(&code)
+}
+
+#[test]
+fn a_comparison_that_was_stopped_or_killed_goes_on_with_what_it_lacks() {
+    let rqps = Rqps::with_own_locks();
+    let running = compare(&rqps, &comparison(3, 2.0));
+    running.wait_for("round 2 of at most 3");
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().expect_code(130).says(&["to resume: rqps compare --resume --out"]);
+    rqps.assert_no_server_is_left();
+    let before = counted(&rqps);
+    assert_eq!(before[..2], all_rounds(1));
+
+    // Killed while it loads, or right after.
+    let running = compare(&rqps, "--resume");
+    running.wait_for("round 2 of at most 3");
+    processes::kill(running.pid());
+    running.finish();
+    rqps.await_no_process();
+
+    let ended = compare(&rqps, "--resume").finish();
+    assert!(has_ended_well(ended.status.code()), "{}", ended.stderr);
+    assert_eq!(counted(&rqps), all_rounds(3), "each round of each test once");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_single_run_that_was_killed_goes_on_with_the_test_in_which_it_was() {
+    let rqps = Rqps::new();
+    let tests = "readrandom,fwdrange,overwrite";
+    let arguments = format!("{NEW} --rows 20K --secs 3 --tests {tests}");
+    let running = rqps.start("dbbench", &arguments);
+    running.wait_for("fwdrange (3 of 4)");
+    processes::kill(running.pid());
+    running.finish();
+    rqps.await_no_process();
+    let before = rqps.so_far();
+    rqps.start("dbbench", "--resume").finish().ok();
+    let result = RunResult::of(&rqps.out());
+    assert_eq!(result.steps(), ["load", "readrandom", "fwdrange", "overwrite"]);
+    result.assert_completes(&before);
+    assert_eq!(result.step("fwdrange")["attempt"], 2);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn a_full_disk_ends_the_test_that_writes_and_room_lets_it_go_on() {
+    let rqps = Rqps::new();
+    let Some(disk) = SmallDisk::mount(rqps.home(), ENOUGH) else { return };
+    rqps.share_builds(&rqps.home());
+    // Puts of 40 MB, of which a compaction keeps two copies for a while.
+    let arguments = format!("{NEW} --rows 200K --secs 2 --tests readrandom,overwrite");
+    let running = rqps.start("dbbench", &arguments);
+    running.wait_for("readrandom (2 of 3)");
+    await_that("rqps ends", || {
+        disk.squeeze();
+        !processes::is_alive(running.pid())
+    });
+    let ended = running.finish().expect_code(3);
+    ended.says(&["overwrite: ", "No space left on device", "a disk is full", "--resume"]);
+    rqps.assert_no_server_is_left();
+    let failed = RunResult::of(&rqps.out());
+    assert!(failed.last_state().ends_with("overwrite failed"), "{:?}", failed.states());
+
+    disk.grow(ENOUGH);
+    rqps.start("dbbench", "--resume").finish().ok();
+    let result = RunResult::of(&rqps.out());
+    result.assert_completes(&failed);
+    rqps.assert_nothing_is_left();
+}
+
+/// The files with keys and values in a directory.
+fn tables(folder: &Path) -> Vec<PathBuf> {
+    let names = entries(folder).into_iter().filter(|name| name.ends_with(".sst"));
+    names.map(|name| folder.join(name)).collect()
+}
+
+#[test]
+fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
+    let rqps = Rqps::with_own_locks();
+    let arguments = comparison(3, 1.0).replace("--no-control", "--loads 1");
+    let running = compare(&rqps, &arguments);
+    running.wait_for("round 2 of at most 3");
+    // Every round works on a copy of the load.
+    let load = rqps.data(1).with_file_name("1-load1");
+    let files = tables(&load);
+    assert!(!files.is_empty(), "{:?}", entries(&load));
+    for file in files {
+        let mut bytes = fs::read(&file).unwrap();
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 64].iter_mut().for_each(|byte| *byte ^= 0x55);
+        fs::write(&file, bytes).unwrap();
+    }
+    let ended = running.finish().expect_code(3);
+    ended.says(&["error: rocksdb@10.4.2: ", "block checksum mismatch"]);
+    // Where the damage came before the copy for round 2, that round has failed in part.
+    assert_eq!(counted(&rqps)[..4], all_rounds(2), "baseline and control have gone on");
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let sql = "select count(*) from measurement as one join measurement as base using (round) \
+               where one.arm = 'rocksdb@10.4.2' and one.status = 'failed' \
+               and base.arm = 'rocksdb@9.7.3' and base.status = 'done'";
+    let without: i64 = results.query_row(sql, [], |row| row.get(0)).unwrap();
+    assert!(without > 0, "a round is measured again without the contender");
+    let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
+    let result: Value = serde_json::from_str(&text).unwrap();
+    let tests = &result["comparison"]["contenders"][0]["tests"];
+    let label = tests[0]["label"].as_str().unwrap_or_default();
+    assert_eq!(label, "invalid", "{}", tests[0]);
+}
+
+#[test]
+fn data_of_another_release_are_refused_by_its_name() {
+    let rqps = Rqps::new();
+    let data = rqps.path("data");
+    let place = data.display();
+    let url = rqps.run(&format!("dbms start {NEW} --data {place}")).ok().stdout;
+    assert!(url.starts_with("rocksdb:"), "{url}");
+    rqps.run("dbms stop --all").ok();
+    rqps.run(&format!("dbms start {OLD} --data {place}"))
+        .refuses(3, &["was created by rocksdb 10.4.2", "rocksdb 9.7.3 cannot open it"]);
+    rqps.run(&format!("dbms start {NEW} --data {place}")).ok();
+    rqps.run("dbms stop --all").ok();
+}
