@@ -9,7 +9,7 @@ use std::fs;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 27] = [
+const NOT_RUN: [(&str, &str); 28] = [
     ("rqps bisect", "tests/servers/bisect.rs searches in a repository of its own"),
     ("git bisect run", "tests/servers/bisect.rs runs it with a small library"),
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),
@@ -41,6 +41,7 @@ const NOT_RUN: [(&str, &str); 27] = [
         "rqps compare rocksdb@",
         "tests/servers/rocksdb.rs compares versions, with less of everything",
     ),
+    ("rqps fleet", "tests/servers/fleet.rs and tests/nightly/fleet run all of its verbs"),
     ("rqps dbbench", "tests/servers/rocksdb.rs runs it, with less of everything"),
     ("rqps track ack", "tests/servers/track.rs says such words, of changes that it has made"),
     ("rqps track note", "tests/servers/track.rs says such words, of builds that it has"),

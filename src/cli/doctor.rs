@@ -32,7 +32,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     findings.extend(CLIENTS.map(|(program, purpose)| client(program, purpose)));
     let subject = "rqps's files".to_string();
     let value = home.root().display().to_string();
-    findings.push(Finding { subject, value, warning: None });
+    let network = rqps_observe::network_filesystem(home.root());
+    let warning = network.map(|kind| {
+        format!("they are on {kind}, a filesystem of the network. Set RQPS_HOME to a local disk")
+    });
+    findings.push(Finding { subject, value, warning });
 
     let mut table = Table::new();
     // Long cells are wrapped within their columns, by the width of the terminal.

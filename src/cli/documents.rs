@@ -497,6 +497,7 @@ fn exit_codes_and_variables_are_all_described() {
         Exit::Failed,
         Exit::SlaMissed,
         Exit::Unfit,
+        Exit::Busy,
         Exit::Interrupted,
     ] {
         assert!(page.contains(&format!("\n| {} |", exit.code())), "{exit:?} is missing");

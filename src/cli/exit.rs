@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use rqps_dbms::source::SourceError;
 use rqps_dbms::{DbmsError, HomeError};
+use rqps_fleet::FleetError;
 use rqps_lab::LabError;
 use rqps_plan::PlanError;
 use rqps_store::StoreError;
@@ -28,6 +29,8 @@ pub(crate) enum Exit {
     ScriptAborted,
     /// The command or plan asks for something that does not exist or makes no sense.
     Usage,
+    /// `rqps fleet cell`: the machine is busy, and the same command may work later.
+    Busy,
     /// A step, check or server failed.
     Failed,
     Interrupted,
@@ -45,6 +48,7 @@ impl Exit {
             Exit::Failed => 3,
             Exit::SlaMissed => 4,
             Exit::Unfit => 5,
+            Exit::Busy => 75,
             Exit::Interrupted => 130,
             Exit::GitSkips => 125,
             Exit::GitStops => 128,
@@ -68,6 +72,9 @@ pub(crate) fn of(error: &anyhow::Error) -> Exit {
     }
     if let Some(TrackError::Store(error)) = error.downcast_ref::<TrackError>() {
         return of_store(error);
+    }
+    if let Some(error) = error.downcast_ref::<FleetError>() {
+        return of_fleet(error);
     }
     if let Some(rqps_wire::Error::Interrupted(_)) = error.downcast_ref() {
         return Exit::Interrupted;
@@ -97,6 +104,15 @@ fn of_lab(error: &LabError) -> Exit {
         | LabError::StoredBaseline(_)
         | LabError::Memory { .. } => Exit::Usage,
         _ => Exit::Failed,
+    }
+}
+
+fn of_fleet(error: &FleetError) -> Exit {
+    match error {
+        FleetError::Store(error) => of_store(error),
+        error if error.is_busy() => Exit::Busy,
+        error if error.is_failure() => Exit::Failed,
+        _ => Exit::Usage,
     }
 }
 

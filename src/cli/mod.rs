@@ -15,6 +15,7 @@ mod doctor;
 #[cfg(test)]
 mod documents;
 mod exit;
+mod fleet;
 mod git_exit;
 mod index;
 mod load_errors;
@@ -73,6 +74,7 @@ Exit codes:
   3    a step, check or server failed
   4    a write rate was missed (with --strict)
   5    the selftest failed; with --strict: unfit machine or undecided verdict
+  75   fleet cell: the machine is busy; try again later
   130  interrupted")]
 struct Cli {
     /// Log server starts, discarded measurements and retries; -vv: also each program
@@ -115,6 +117,9 @@ enum Verb {
     Track(track::Verb),
     /// Make reports from the stored data of one or several runs.
     Report(report::Arguments),
+    /// Compare on many machines, by a scheduler that is there already.
+    #[command(subcommand)]
+    Fleet(fleet::Verb),
     /// Check folders of your own SQL, or capture them from a server or a log.
     #[command(subcommand)]
     Sql(sql::Verb),
@@ -162,6 +167,7 @@ pub(crate) fn main() -> ExitCode {
         Verb::Plan(arguments) => plan::run(&arguments),
         Verb::Track(verb) => track::run(&verb),
         Verb::Report(arguments) => report::run(&arguments),
+        Verb::Fleet(verb) => fleet::run(&verb),
         Verb::Sql(verb) => sql::run(&verb),
         Verb::Capture(arguments) => capture::run(&arguments),
         Verb::Dbms(verb) => dbms::run(&verb),

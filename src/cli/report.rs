@@ -10,7 +10,7 @@ use std::thread;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use console::Term;
-use rqps_report::{Colour, File, Report, Terminal};
+use rqps_report::{Colour, File, FleetReport, Report, Terminal};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
 
@@ -21,7 +21,8 @@ use super::{index, output};
 pub(crate) struct Arguments {
     /// Run directories; several are merged into one report
     ///
-    /// Runs that are not comparable are not merged, except with --force.
+    /// Runs that are not comparable are not merged, except with --force. Comparisons of several
+    /// machines are reported by machine, with a mean over them.
     #[arg(value_name = "RUN", required_unless_present = "index")]
     runs: Vec<PathBuf>,
     /// Write this format instead of the files of a run directory.
@@ -35,8 +36,13 @@ pub(crate) struct Arguments {
     /// Merge runs that are not comparable, with a warning in the report.
     #[arg(long)]
     force: bool,
+    /// Merge the rounds of several machines, as if they were of one
+    ///
+    /// Machines that differ make such an interval too narrow.
+    #[arg(long)]
+    pool: bool,
     /// Write a page of all runs in a folder: index.html and index.json.
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "format", "out", "force"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "format", "out", "force", "pool"])]
     index: Option<PathBuf>,
 }
 
@@ -132,12 +138,69 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(folder) = &arguments.index {
         return index::run(folder);
     }
+    if let Some(runs) = of_machines(arguments)? {
+        return report_machines(arguments, runs);
+    }
     match (arguments.runs.as_slice(), arguments.format) {
         ([path], None) if arguments.out.is_none() => remake(path)?,
         (_, None) => print_and_write(arguments)?,
         (_, Some(format)) => export(arguments, format)?,
     }
     Ok(Exit::Done)
+}
+
+/// The comparisons, if they are of several machines that are not to be pooled.
+fn of_machines(arguments: &Arguments) -> anyhow::Result<Option<Vec<(String, Run)>>> {
+    if arguments.runs.len() < 2 || arguments.pool {
+        return Ok(None);
+    }
+    let runs = named(arguments, Run::open_without_samples)?;
+    Ok(rqps_store::are_of_machines(&runs).then_some(runs))
+}
+
+fn report_machines(arguments: &Arguments, runs: Vec<(String, Run)>) -> anyhow::Result<Exit> {
+    let machines = rqps_store::by_machine(runs, arguments.force)?;
+    let report = FleetReport::new(&machines, Vec::new());
+    let text = match arguments.format {
+        None => {
+            if let Some(out) = &arguments.out {
+                write_fleet(out, "", &report)?;
+            }
+            output::print_styled(&report.text(terminal()))?;
+            return Ok(Exit::Done);
+        }
+        Some(Format::Text) => report.post(terminal()),
+        Some(Format::Markdown) => report.markdown(),
+        Some(Format::Json) => report.json(),
+        Some(Format::Html) => report.html(),
+        Some(_) => bail!(
+            "these runs are of several machines, which this format has no place for. Use --format \
+             text, markdown, json or html, or --pool to merge their rounds"
+        ),
+    };
+    match (&arguments.out, arguments.format) {
+        (Some(out), _) => write_file(out, text.as_bytes())?,
+        (None, Some(Format::Json)) => output::print_json(&text)?,
+        (None, Some(Format::Text)) => output::print_styled(&text)?,
+        (None, _) => output::print(&text)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes the report over several machines into a folder, under these names after a prefix.
+pub(super) fn write_fleet(
+    out: &Path,
+    prefix: &str,
+    report: &FleetReport<'_>,
+) -> anyhow::Result<()> {
+    let name = |name: &str| format!("{prefix}{name}");
+    let (json, names) = (name("result.json"), ["summary.md", "report.html"].map(name));
+    refuse_theirs(out, &json, [&json, &names[0], &names[1]].map(String::as_str).into_iter())?;
+    fs::create_dir_all(out).with_context(|| format!("cannot create '{}'", out.display()))?;
+    // The file that marks the others as written by rqps comes first.
+    replace_file(&out.join(&json), report.json().as_bytes())?;
+    replace_file(&out.join(&names[0]), report.markdown().as_bytes())?;
+    replace_file(&out.join(&names[1]), report.html().as_bytes())
 }
 
 /// Writes the files of a run directory again.
@@ -201,9 +264,16 @@ fn open(arguments: &Arguments, with_samples: bool) -> anyhow::Result<Run> {
     if let [path] = runs.as_slice() {
         return Ok(read(path)?);
     }
-    let named = runs.iter().map(|path| Ok((name(path, runs), read(path)?)));
-    let named = named.collect::<anyhow::Result<Vec<_>>>()?;
-    Ok(rqps_store::merge(named, arguments.force)?)
+    Ok(rqps_store::merge(named(arguments, read)?, arguments.force)?)
+}
+
+/// All runs, each under its name.
+fn named(
+    arguments: &Arguments,
+    read: fn(&Path) -> Result<Run, StoreError>,
+) -> anyhow::Result<Vec<(String, Run)>> {
+    let runs = &arguments.runs;
+    runs.iter().map(|path| Ok((name(path, runs), read(path)?))).collect()
 }
 
 /// The name of a run directory, or its path if another has the same name.

@@ -216,7 +216,8 @@ fn conclude(
             Some(Exit::Interrupted) => "interrupted",
             Some(Exit::Unfit) => "done, undecided",
             Some(
-                Exit::Failed
+                Exit::Busy
+                | Exit::Failed
                 | Exit::Usage
                 | Exit::ScriptRefused
                 | Exit::ScriptAborted

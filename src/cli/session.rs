@@ -13,7 +13,7 @@ use clap::{Arg, ArgMatches, Args, Command, Id};
 use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_dbms::{Dbms, Home};
 use rqps_lab::{Lab, Outcome};
-use rqps_observe::KernelCost;
+use rqps_observe::{KernelCost, MachineIdentity};
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Report;
 use rqps_store::{KernelRecord, Manifest, RunDirectory, StoreError};
@@ -61,7 +61,7 @@ pub(crate) struct Session {
 }
 
 /// Options of one session. They are not part of the plan, so each session of a run has its own.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub(crate) struct SessionOptions {
     /// Directory for the results [default: out/<verb>-<time>].
     #[arg(long, value_name = "DIR", help_heading = OUTPUT)]
@@ -210,6 +210,7 @@ impl Setup {
                 .collect(),
             cpus: rqps_observe::cpus(),
             machine: rqps_observe::machine_facts(&data),
+            identity: Some(MachineIdentity::current()),
             order: Vec::new(),
             memory: Some(rqps_lab::memory_hold(&plan)?),
             direct_reads: BTreeMap::new(),

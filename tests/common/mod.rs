@@ -3,6 +3,7 @@
 // Each file of tests uses a part of it.
 #![allow(dead_code)]
 
+pub(crate) mod fleets;
 pub(crate) mod history;
 pub(crate) mod pages;
 pub(crate) mod processes;

@@ -8,5 +8,6 @@ mod bisect;
 mod control;
 mod docs;
 mod exercises;
+mod fleet;
 mod microbenchmarks;
 mod selftest;

@@ -13,6 +13,7 @@ mod configs;
 mod dbms;
 mod engine;
 mod faults;
+mod fleet;
 mod guest;
 mod instructions;
 mod live;

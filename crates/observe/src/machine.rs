@@ -70,6 +70,18 @@ pub fn machine_facts(data: &Path) -> Vec<(String, String)> {
     told.map(|(name, value)| (name.to_string(), value)).collect()
 }
 
+/// Filesystems over a network, by the beginnings of their types.
+const NETWORK: [&str; 9] =
+    ["9p", "afs", "beegfs", "ceph", "cifs", "fuse.sshfs", "lustre", "nfs", "smb"];
+
+/// The type of the filesystem that a path is on, if it is reached over a network: data, sockets and
+/// locks do not belong there.
+pub fn network_filesystem(path: &Path) -> Option<String> {
+    let real = path.ancestors().find_map(|above| above.canonicalize().ok())?;
+    let kind = mount(&real)?.fs_vfstype;
+    NETWORK.iter().any(|start| kind.starts_with(start)).then_some(kind)
+}
+
 /// CPUs of the host that are online, whether or not the calling thread may run on all of them.
 pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)

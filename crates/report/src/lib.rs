@@ -8,6 +8,7 @@ mod comparison;
 mod csv;
 mod document;
 mod export;
+mod fleet;
 mod html;
 mod index;
 mod json;
@@ -23,6 +24,7 @@ pub use crate::csv::{
 };
 pub use comparison::junit;
 pub use export::{File, db_bench, hdr, otava, parquet, sysbench};
+pub use fleet::{FLEET_SCHEMA, FleetReport};
 pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use json::{SCHEMA, result_json, write_result_json};

@@ -216,6 +216,13 @@ impl Analysis {
         Some((self.widened * sd, 0.0))
     }
 
+    /// The standard error of the estimate, as large as intervals are wide; infinite for fewer than
+    /// two rounds.
+    pub(crate) fn error(&self) -> f64 {
+        let Some((sd, _)) = self.sd() else { return f64::INFINITY };
+        self.design().standard_error(sd, self.ratios.len() as u32) + self.drift
+    }
+
     pub(crate) fn detectable(&self) -> f64 {
         let Some((sd, prior_degrees)) = self.sd() else { return f64::INFINITY };
         let (design, rounds) = (self.design(), self.ratios.len() as u32);

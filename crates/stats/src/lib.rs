@@ -4,6 +4,7 @@
 //! in by hand and must come out as it was printed.
 
 pub mod acceptance;
+pub mod across;
 pub mod agreement;
 mod analysis;
 pub mod autocorrelation;
@@ -29,6 +30,7 @@ pub mod noise;
 pub mod normalised;
 pub mod paired;
 pub mod profile;
+pub mod random_effects;
 pub mod scalability;
 #[cfg(test)]
 mod simulation;

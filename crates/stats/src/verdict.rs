@@ -30,7 +30,7 @@ mod family;
 
 use crate::analysis::{analyses, controls};
 use crate::control::widening;
-use crate::estimate::Estimate;
+use crate::estimate::{Estimate, Interval};
 use crate::label::{CONTROL_ALPHA, Evidence, Kind, Label};
 use crate::multiplicity::Adjusted;
 use crate::paired::{PAIR_ABOVE, share_of_rounds};
@@ -110,6 +110,10 @@ pub struct Verdict {
     pub estimate: Estimate,
     /// The same, with the interval of the test by itself.
     pub plain: Estimate,
+    /// The 90 % interval of the test by itself.
+    pub interval_90: Interval,
+    /// The standard error of the log ratio; infinite if there are too few rounds.
+    pub error: f64,
     /// By the second method, at the adjusted level.
     pub beside: Option<Estimate>,
     pub adjusted_p: f64,
@@ -184,6 +188,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let beside = rate.beside(alpha);
         let rounds_needed = rate.rounds_needed(estimate.value, cell.margin, alpha);
         let detectable = rate.detectable();
+        let interval_90 = rate.primary_or_nothing(0.10).interval;
         let costs_more = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
         let is_flagged =
             cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || costs_more());
@@ -198,7 +203,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             }
             None => Evidence {
                 estimate,
-                interval_90: rate.primary_or_nothing(0.10).interval,
+                interval_90,
                 margin: cell.margin,
                 detectable,
                 rounds_needed,
@@ -215,6 +220,8 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             label,
             estimate,
             plain: plain[index],
+            interval_90,
+            error: rate.error(),
             beside,
             adjusted_p: p,
             detectable,

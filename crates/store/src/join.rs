@@ -93,6 +93,19 @@ pub(crate) fn join(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeEr
     Ok(joined)
 }
 
+/// What differs between comparisons of several machines, so that a mean over them would be of
+/// different things. Settings in force and libraries may differ as machines do.
+pub(crate) fn differences_of_machines(
+    runs: &[(String, Run)],
+) -> Result<Vec<Difference>, MergeError> {
+    if let Some(unlike) = unlike(runs) {
+        return Err(MergeError::Unlike(unlike));
+    }
+    let mut differences = differences(runs, conditions_of_rounds);
+    differences.extend(of_builds(runs, &BUILD[..2]));
+    Ok(differences)
+}
+
 fn unlike(runs: &[(String, Run)]) -> Option<Unlike> {
     let contenders: Vec<_> = runs.iter().map(|(_, run)| contenders(run)).collect();
     if !is_same(contenders.iter()) {
@@ -153,19 +166,32 @@ fn conditions_of_rounds(run: &Run) -> BTreeMap<String, String> {
     conditions
 }
 
-/// Builds and settings in force that are not the same under the same name.
-fn of_contenders(runs: &[(String, Run)]) -> Vec<Difference> {
+/// A contender as each run found it.
+fn records<'r>(runs: &'r [(String, Run)], name: &str) -> Vec<Option<&'r ContenderRecord>> {
+    let of = |run: &'r Run| run.contenders.iter().find(|record| record.name == name);
+    runs.iter().map(|(_, run)| of(run)).collect()
+}
+
+/// Facts of builds that are not the same under the same name.
+fn of_builds(runs: &[(String, Run)], facts: &[(&str, Fact)]) -> Vec<Difference> {
     let mut differences = Vec::new();
     for contender in &runs[0].1.plan.contenders {
         let name = contender.name();
-        let records: Vec<Option<&ContenderRecord>> = runs
-            .iter()
-            .map(|(_, run)| run.contenders.iter().find(|record| record.name == name))
-            .collect();
-        for (fact, value) in BUILD {
+        let records = records(runs, &name);
+        for (fact, value) in facts {
             let values = records.iter().map(|record| value((*record)?)).collect();
             differences.extend(difference(format!("{fact} of {name}"), values));
         }
+    }
+    differences
+}
+
+/// Builds and settings in force that are not the same under the same name.
+fn of_contenders(runs: &[(String, Run)]) -> Vec<Difference> {
+    let mut differences = of_builds(runs, &BUILD);
+    for contender in &runs[0].1.plan.contenders {
+        let name = contender.name();
+        let records = records(runs, &name);
         let settings: BTreeSet<&String> =
             records.iter().flatten().flat_map(|record| record.settings.keys()).collect();
         for setting in settings {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use rqps_observe::{CounterMeaning, Meaning};
+use rqps_observe::{CounterMeaning, MachineIdentity, Meaning};
 use rqps_plan::{Flags, Memory};
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +88,9 @@ pub struct Manifest {
     pub cpus: u32,
     /// Facts of the machine by name: kernel, CPU model, governor, filesystem, … in the order shown.
     pub machine: Vec<(String, String)>,
+    /// None in runs of an rqps that did not record it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub identity: Option<MachineIdentity>,
     /// The order in which the contenders ran.
     pub order: Vec<String>,
     /// None in runs of an rqps that did not record it.

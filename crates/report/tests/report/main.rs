@@ -8,6 +8,7 @@ mod comparison;
 mod csv;
 mod evidence;
 mod export;
+mod fleet;
 mod html;
 mod index;
 mod instructions;
