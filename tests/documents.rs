@@ -9,11 +9,15 @@ use std::fs;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 28] = [
+const NOT_RUN: [(&str, &str); 32] = [
     ("rqps bisect", "tests/servers/bisect.rs searches in a repository of its own"),
     ("git bisect run", "tests/servers/bisect.rs runs it with a small library"),
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),
     ("rqps dbms clean", "tests/servers/guest clean servers with it that have something to clean"),
+    ("rqps compare old=postgres://", "tests/servers/guest/compare.rs compares servers"),
+    ("rqps compare direct=postgres://", "tests/servers/guest/compare.rs compares a pooler"),
+    ("rqps compare base=postgres://", "tests/servers/guest/compare.rs compares settings"),
+    ("rqps compare base=mysql://", "tests/servers/guest/mysql.rs compares settings"),
     (".ci/run", "it runs tests"),
     (".ci/nightly", "it runs these tests"),
     ("rqps dbms build", "it builds a DBMS for minutes; tests/servers/build.rs builds a small one"),

@@ -20,20 +20,22 @@ pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit
         );
     };
     let needs = Needs { is_table, ..Needs::default() };
-    let Some(left) = server.leftovers(needs)? else {
+    let all = server.leftovers(needs)?;
+    if all.is_empty() {
         output::note(&format!("rqps has left nothing in {contender}"));
-        return Ok(Exit::Done);
-    };
-    if !left.tables.is_empty() {
-        let mut tables = table(&["TABLE", "KB"]);
-        for (name, bytes) in &left.tables {
-            tables.add_row([name.clone(), bytes.div_ceil(1024).to_string()]);
-        }
-        output::print(&format!("{}\n", tables.trim_fmt()))?;
     }
-    server.clean()?;
-    let since = if left.since.is_empty() { "an unknown time" } else { &left.since };
-    output::note(&format!("removed {}, created at {since}", left.place));
+    for left in all {
+        if !left.tables.is_empty() {
+            let mut tables = table(&["TABLE", "KB"]);
+            for (name, bytes) in &left.tables {
+                tables.add_row([name.clone(), bytes.div_ceil(1024).to_string()]);
+            }
+            output::print(&format!("{}\n", tables.trim_fmt()))?;
+        }
+        server.clean(&left)?;
+        let since = if left.since.is_empty() { "an unknown time" } else { &left.since };
+        output::note(&format!("removed {}, created at {since}", left.place));
+    }
     Ok(Exit::Done)
 }
 

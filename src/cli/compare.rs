@@ -1,4 +1,4 @@
-//! `rqps compare`: compares builds or configs with a baseline.
+//! `rqps compare`: compares builds, configs or remote servers with a baseline.
 
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -8,9 +8,10 @@ use anyhow::bail;
 use clap::Args;
 use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
+use rqps_lab::Restarts;
 use rqps_plan::{
     Cache, Comparison, Contender, Count, Design, Instructions, Method, Plan, PlanError, Profiled,
-    QueryMode, Span, StockKey, Workload,
+    QueryMode, Scope, Span, StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -88,7 +89,7 @@ pub(crate) struct Arguments {
     /// [default: 1, or what fits into --budget; 2 with --method runs]
     #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
-    /// Maximum number of rounds; each restarts all servers.
+    /// Maximum number of rounds; each restarts all servers, but for remote ones.
     #[arg(long, value_name = "N", help_heading = PRECISION, default_value_t = 12)]
     rounds: u32,
     /// Re-measure apparent changes in fresh rounds; only these decide
@@ -142,6 +143,17 @@ pub(crate) struct Arguments {
     /// [default: once for each round; 2 with --io-bound]
     #[arg(long, value_name = "N", help_heading = PRECISION)]
     loads: Option<u32>,
+    /// Restart a remote server before each round with this command [may be repeated]
+    ///
+    /// Intervals then include what differs from one start to the next, as those of servers that rqps
+    /// starts. A shell runs the command, and the server must show that it was restarted. The
+    /// command is not part of the plan, so give it again with --resume.
+    #[arg(long, value_name = "LABEL=COMMAND", help_heading = MACHINE,
+        value_parser = restart_command)]
+    restart_cmd: Vec<(String, String)>,
+    /// Time limit of such a command [default: 5m].
+    #[arg(long, value_name = "TIME", help_heading = MACHINE)]
+    restart_timeout: Option<Span>,
     /// Keep measurements taken on a busy machine
     ///
     /// Otherwise guards discard them, and they are repeated.
@@ -208,6 +220,18 @@ pub(crate) struct Arguments {
     junit: Option<PathBuf>,
     #[command(flatten)]
     session: Session,
+}
+
+/// A contender's name and a command.
+fn restart_command(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((label, command)) if !label.is_empty() && !command.trim().is_empty() => {
+            Ok((label.to_string(), command.to_string()))
+        }
+        _ => {
+            Err("write LABEL=COMMAND, as in 'db1=ssh db1 sudo systemctl restart mysql'".to_string())
+        }
+    }
 }
 
 /// `changed`, `all` or names of tests.
@@ -312,15 +336,24 @@ impl Arguments {
                  whose answers are compared. Use --fail-on regression or code-path"
             );
         }
-        let cache = self.session.cache().or(Some(Cache::Cached));
+        let contenders = self.contenders.all();
+        // The cache of a remote server is fixed.
+        let is_remote = contenders.iter().any(Contender::is_remote);
+        let cache = self.session.cache().or((!is_remote).then_some(Cache::Cached));
         match self.method {
             Some(method) => comparison.method = method,
             None if comparison.of.is_chain() => {}
+            // The selftest is of servers on this machine. What has to be measured alone is refused.
+            None if is_remote => {
+                let tasks = rqps_workload::tasks(&comparison.of)?;
+                if tasks.iter().any(|task| task.alone.is_some()) {
+                    comparison.method = Method::Runs;
+                }
+            }
             None => {
                 let tasks = rqps_workload::tasks(&comparison.of)?;
                 let tests: Vec<_> = tasks.iter().filter(|task| !task.fills).collect();
-                comparison.choices =
-                    method::choose(&self.contenders.all(), &tests, self.clients, cache);
+                comparison.choices = method::choose(&contenders, &tests, self.clients, cache);
                 if let [only] = &comparison.choices[..] {
                     comparison.method = only.method;
                 }
@@ -333,9 +366,16 @@ impl Arguments {
         comparison.rounds = self.rounds;
         comparison.fewest_rounds = comparison.fewest_rounds.min(self.rounds);
         comparison.confirm = self.confirm;
+        let is_named = |(name, _): &(String, String)| name.clone();
+        comparison.restarted = self.restart_cmd.iter().map(is_named).collect();
+        let writes = rqps_workload::tasks(&comparison.of)?;
+        let writes = writes.iter().any(|task| task.class.writes() && !task.fills);
+        let scope = Scope::of(&comparison, &contenders, writes);
         let loads = match (self.loads, comparison.loads, cache) {
             // Loading more data than memory holds takes long.
             (None, None, Some(Cache::IoBound)) => Some(2),
+            // The same tables serve all contenders, whose sessions are what differs.
+            (None, None, _) if scope == Scope::Session => Some(1),
             (wanted, default, _) => wanted.or(default),
         };
         comparison.loads = loads.map(|loads| loads.min(self.rounds));
@@ -349,7 +389,7 @@ impl Arguments {
         comparison.profile = self.profile.as_ref().map(profiled).transpose()?;
         comparison.instructions = self.counted(&wanted)?;
         let mut plan = Plan {
-            contenders: self.contenders.all(),
+            contenders,
             seed: self.session.seed,
             cache,
             memory: self.session.memory,
@@ -372,6 +412,8 @@ impl Arguments {
         let of = match &self.instructions {
             Some(ToCount(of)) => of.as_ref(),
             None if self.contenders.all().iter().all(|it| it.dbms.is_embedded()) => None,
+            // Those of builds could not be compared with anything.
+            None if self.contenders.all().iter().any(Contender::is_remote) => None,
             None => Some(&default),
         };
         let only = self.instructions_only.then_some(self.instructions_threshold.0);
@@ -442,6 +484,10 @@ fn stored_baseline(path: &Path, plan: &mut Plan) -> anyhow::Result<()> {
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let Arguments { contenders, session, junit, fail_on, .. } = arguments;
+    let mut restarts = Restarts { commands: arguments.restart_cmd.clone(), ..Restarts::default() };
+    if let Some(timeout) = arguments.restart_timeout {
+        restarts.timeout = timeout.0;
+    }
     if let Some(path) = junit {
         match path.parent().filter(|folder| session.makes(VERB, folder)) {
             // It is created with the run directory.
@@ -451,7 +497,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     }
     session::run(
         VERB,
-        (session, fail_on.0),
+        (session, fail_on.0, restarts),
         &contenders.all(),
         || arguments.plan(),
         |report| {

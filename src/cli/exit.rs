@@ -100,7 +100,9 @@ fn of_lab(error: &LabError) -> Exit {
         LabError::Workload(error) if !error.is_refusal() => Exit::Failed,
         LabError::Cache(_)
         | LabError::Workload(_)
-        | LabError::ForeignServer
+        | LabError::RemoteWrites(_)
+        | LabError::SameSettings { .. }
+        | LabError::NoRestartCommand(_)
         | LabError::StoredBaseline(_)
         | LabError::Memory { .. } => Exit::Usage,
         _ => Exit::Failed,

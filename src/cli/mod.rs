@@ -65,6 +65,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&â€
   postgres@/opt/pg/head             your own build, with bin/postgres
   rocksdb@10.4.2?cache=hyper        RocksDB, with a setting: for db_bench's workloads
   postgres://user@host/db           a remote server, which rqps does not start
+  big=postgres://h/db?set.jit=off   â€¦ with a setting of its sessions
   'postgres@{17.6,18.0}:x10{a,b}'   several contenders at once
 
 Exit codes:

@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, DbmsError};
-use rqps_lab::{Lab, LabError, Outcome};
+use rqps_lab::{Lab, LabError, Outcome, Restarts};
 use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Count, Span};
 use rqps_store::selftest::{Fitnesses, engine, host};
@@ -282,6 +282,7 @@ fn measure(
         watch: &mut watch,
         cancel: &setup.cancel,
         keep_data: false,
+        restarts: &Restarts::default(),
         judge: &|_, _| Interim::default(),
     };
     let injections = part.injections();

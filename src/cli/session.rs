@@ -12,7 +12,7 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Args, Command, Id};
 use rqps_analysis::comparison::{FailOn, Gate, interim};
 use rqps_dbms::{Dbms, Home};
-use rqps_lab::{Lab, Outcome};
+use rqps_lab::{Lab, Outcome, Restarts};
 use rqps_observe::{KernelCost, MachineIdentity};
 use rqps_plan::{Cache, Contender, Memory, Plan};
 use rqps_report::Report;
@@ -90,7 +90,8 @@ pub(super) fn of_the_plan(verb: &Command) -> impl Iterator<Item = &Arg> {
     verb.get_arguments()
         .filter(move |arg| {
             !of_session.contains(arg.get_id())
-                && !["junit", "fail_on", "git_exit"].contains(&arg.get_id().as_str())
+                && !["junit", "fail_on", "git_exit", "restart_cmd", "restart_timeout"]
+                    .contains(&arg.get_id().as_str())
         })
         .filter(|arg| !arg.is_global_set())
 }
@@ -149,12 +150,15 @@ impl SessionOptions {
 pub(crate) struct Setup {
     pub(crate) home: Home,
     pub(crate) cancel: Cancel,
+    /// The commands that restart remote servers.
+    pub(crate) restarts: Restarts,
 }
 
 impl Setup {
     pub(crate) fn new() -> anyhow::Result<Self> {
         let cancel = super::cancel::listen().context("cannot catch signals")?;
-        Ok(Setup { home: Home::from_env().map_err(rqps_dbms::DbmsError::from)?, cancel })
+        let home = Home::from_env().map_err(rqps_dbms::DbmsError::from)?;
+        Ok(Setup { home, cancel, restarts: Restarts::default() })
     }
 
     /// Finds everything that can be wrong with a plan, and fetches the builds. Builds unlike those
@@ -176,7 +180,13 @@ impl Setup {
 
     /// Inspects the remote servers of a plan, and locks out other runs.
     pub(crate) fn arrive(&self, plan: &Plan, ready: &[Box<dyn Dbms>]) -> anyhow::Result<()> {
-        Ok(rqps_lab::arrive(plan, ready)?)
+        for contender in rqps_lab::arrive(plan, ready)? {
+            let base = plan.contenders[0].name();
+            output::note(&format!(
+                "{base} and {contender} are one server: each has tables of its own there"
+            ));
+        }
+        Ok(())
     }
 
     /// Creates the directory of a new run.
@@ -244,8 +254,9 @@ impl Setup {
         output::note(&format!("results go to {}", directory.path().display()));
         progress.begin(workload);
         let mut watch = |event| progress.event(&event);
-        let (home, keep_data, judge) = (&self.home, session.keep_data, &interim);
-        let mut lab = Lab { home, watch: &mut watch, cancel: &self.cancel, keep_data, judge };
+        let Setup { home, cancel, restarts } = self;
+        let (watch, keep_data, judge) = (&mut watch, session.keep_data, &interim);
+        let mut lab = Lab { home, watch, cancel, keep_data, restarts, judge };
         let outcome = rqps_lab::run(&mut lab, directory, ready);
         progress.end();
         let outcome =
@@ -280,12 +291,12 @@ fn number() -> usize {
 /// resumed. `and` is called with the report.
 pub(crate) fn run(
     verb: &str,
-    (session, fail_on): (&Session, FailOn),
+    (session, fail_on, restarts): (&Session, FailOn, Restarts),
     contenders: &[Contender],
     plan: impl FnOnce() -> anyhow::Result<Plan>,
     and: impl FnOnce(&Report<'_>) -> anyhow::Result<()>,
 ) -> anyhow::Result<Exit> {
-    let setup = Setup::new()?;
+    let setup = Setup { restarts, ..Setup::new()? };
     let session = &session.session;
     let path = session.directory(verb);
     // Everything that can be wrong with the request is found before the run directory is created.

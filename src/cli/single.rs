@@ -3,6 +3,7 @@
 
 use clap::{Arg, ArgMatches, Args, Command, FromArgMatches, Subcommand, value_parser};
 use rqps_analysis::comparison::FailOn;
+use rqps_lab::Restarts;
 use rqps_plan::{Contender, Design, Plan};
 use rqps_workload::{Dialect, VERBS, Verb};
 
@@ -67,7 +68,7 @@ impl Single {
             output::print(&script(&statements(Dialect::from(contender))))?;
             return Ok(Exit::Done);
         }
-        let session = (session, FailOn::Regression);
+        let session = (session, FailOn::Regression, Restarts::default());
         session::run(verb.name, session, &contenders.all(), || self.plan(), |_| Ok(()))
     }
 }

@@ -98,7 +98,7 @@ fn servers(
             one.name()
         );
     }
-    let Setup { home, cancel } = Setup::new()?;
+    let Setup { home, cancel, .. } = Setup::new()?;
     let mut exit = Exit::Done;
     let mut first: Option<(String, CheckedFolder)> = None;
     for contender in contenders {

@@ -189,9 +189,6 @@ static GIVEN: [Given; 16] = [
             ("--rows 1M --query-secs 60", "$SHORT"),
             ("mysql://bench@db.example:3306/test", "\"$(cat mysql.url)\""),
             ("point,range --secs 30", "point-query --secs 0.2 --rows 2K"),
-            ("in 1 2 3 4", "in 1 2"),
-            ("postgres://bench@$host.example/bench", "$(cat postgres.url)"),
-            ("point --secs 30", "point-query --secs 0.2 --rows 2K"),
         ],
         encrypts: true,
         ..NOTHING

@@ -1,6 +1,8 @@
 //! What rqps asks a remote server, whatever the DBMS: who else is there, where rqps's place is and
 //! what is in it, what rqps may do. Nothing here decides; see [`crate::remote`].
 
+use std::sync::Arc;
+
 use rqps_wire::{Connection, Row, Target, scalar};
 
 use crate::error::DbmsError;
@@ -57,6 +59,18 @@ pub enum GuestError {
         "sessions on this server lack settings that the benchmark relies on: {names}. {remedy}"
     )]
     Session { names: String, remedy: &'static str },
+    #[error("cannot set '{name}' to '{value}' in a session: {why}")]
+    Setting { name: String, value: String, why: String },
+    #[error(
+        "set.{name} cannot be chosen: rqps sets '{name}' itself in every session, so that all contenders \
+         do the same work. Drop it"
+    )]
+    OwnSetting { name: String },
+    #[error(
+        "this URL now reaches another server ({now}) than before ({before}), as after a failover or \
+         through a proxy with several servers. Use the URL of one server"
+    )]
+    OtherServer { before: String, now: String },
     #[error("connections use {found} instead of {place}, so nothing was created or dropped")]
     Elsewhere { place: String, found: String },
     #[error(
@@ -131,10 +145,50 @@ pub(crate) const fn variable(name: &'static str, value: &'static str) -> Variabl
     Variable { name, value }
 }
 
+/// rqps's first place on a server, and the beginning of the names of others.
+pub(crate) const PLACE: &str = "rqps";
+
+/// The name of a set of tables, counted from 0.
+pub(crate) fn place_name(set: u32) -> String {
+    match set {
+        0 => PLACE.to_string(),
+        set => format!("{PLACE}_{}", set + 1),
+    }
+}
+
+/// Whether a place may have that name.
+pub(crate) fn is_place(name: &str) -> bool {
+    let Some(rest) = name.strip_prefix(PLACE) else { return false };
+    rest.is_empty() || rest.strip_prefix('_').is_some_and(|number| number.parse::<u32>().is_ok())
+}
+
 /// A DBMS as a host of rqps.
 pub(crate) trait Guest: Send + Sync {
     /// rqps's own place, for messages.
     fn place(&self) -> String;
+
+    /// The name of that place.
+    fn name(&self) -> &str;
+
+    /// The same server, with another place.
+    fn at(&self, name: &str) -> Arc<dyn Guest>;
+
+    /// The names of all schemas or databases that may be places of rqps.
+    fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError>;
+
+    /// A query for what no other server answers, and the same server answers always.
+    fn server(&self) -> &'static str;
+
+    /// A query for the seconds since the server was started, in the last column.
+    fn uptime(&self) -> &'static str;
+
+    /// A query for the statements, or transactions, that the server has executed for everybody, in
+    /// the last column.
+    fn activity(&self) -> &'static str;
+
+    /// The statement that sets a variable of the session, and a query for its value. The name has
+    /// letters, digits, dots and underscores only.
+    fn session_setting(&self, name: &str, value: &str) -> [String; 2];
 
     /// Connects for control: nothing limits how long its statements take.
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError>;
@@ -206,7 +260,7 @@ pub(crate) trait Guest: Send + Sync {
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
 
     /// A query for the place in which a client's unqualified names are, and its answer.
-    fn whereabouts(&self) -> (&'static str, &'static str);
+    fn whereabouts(&self) -> (&'static str, &str);
 
     /// Makes all commits durable on the server's disk, as far as the account may ask for that.
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
@@ -254,6 +308,13 @@ mod tests {
 
     fn row(name: &str, value: &str) -> Row {
         vec![Some(name.to_string()), Some(value.to_string())]
+    }
+
+    #[test]
+    fn sets_of_tables_have_names_that_are_found_again() {
+        assert_eq!([0, 1, 2].map(place_name), ["rqps", "rqps_2", "rqps_3"]);
+        assert!(["rqps", "rqps_2", "rqps_17"].into_iter().all(is_place));
+        assert!(!["rqps2", "rqps_", "rqps_x", "rqps_2_old", "public"].into_iter().any(is_place));
     }
 
     #[test]

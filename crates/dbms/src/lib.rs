@@ -13,6 +13,7 @@ mod error;
 mod files;
 mod fresh;
 mod guest;
+mod hold;
 mod home;
 mod in_force;
 mod lease;
@@ -39,6 +40,7 @@ mod theirs;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rqps_plan::{Build, Contender, Dbms as Name, Flags};
 use rqps_system::Cancel;
@@ -81,6 +83,10 @@ pub struct Place {
     pub data: PathBuf,
     /// The server's output is appended here.
     pub log: PathBuf,
+    /// On a remote server, which set of tables: it can hold several, counted from 0.
+    pub set: u32,
+    /// Others work on the same tables of a remote server at the same time.
+    pub is_shared: bool,
     /// The server keeps running when rqps ends.
     pub detached: bool,
     /// Variables for the server, beside those that are always set. For measuring rqps itself.
@@ -115,9 +121,30 @@ pub trait Dbms: Sync {
     ) -> Result<Box<dyn Server>, DbmsError>;
 
     /// Checks whether a run can work on a remote server, and keeps other runs out of it from now
-    /// on. Creates nothing.
-    fn arrive(&self, _needs: &Needs) -> Result<(), DbmsError> {
+    /// on. Creates nothing. `sets` are those that it will use: see [`Place::set`].
+    fn arrive(&self, _needs: &Needs, _sets: &[u32]) -> Result<(), DbmsError> {
         Ok(())
+    }
+
+    /// What identifies a remote server, whatever its URL; none if that is unknown.
+    fn identity(&self) -> Result<Option<String>, DbmsError> {
+        Ok(None)
+    }
+
+    /// How long a remote server has been up; none if that is unknown.
+    fn uptime(&self) -> Result<Option<Duration>, DbmsError> {
+        Ok(None)
+    }
+
+    /// The statements, or transactions, that a remote server has executed so far, for everybody;
+    /// none if that is unknown.
+    fn activity(&self) -> Result<Option<u64>, DbmsError> {
+        Ok(None)
+    }
+
+    /// The values of these settings in sessions of clients on a remote server.
+    fn in_sessions(&self, _names: &[String]) -> Result<Vec<String>, DbmsError> {
+        Ok(Vec::new())
     }
 
     /// Removes the data directory of a killed rqps; on a remote server, the place that it stands
@@ -238,12 +265,12 @@ impl Guesthouse {
 
     /// Lists it, and keeps runs out from now on; an error if there is anything that rqps did not
     /// create.
-    pub fn leftovers(&self, needs: Needs) -> Result<Option<Leftovers>, DbmsError> {
+    pub fn leftovers(&self, needs: Needs) -> Result<Vec<Leftovers>, DbmsError> {
         self.0.leftovers(needs)
     }
 
     /// Removes what [`Guesthouse::leftovers`] listed.
-    pub fn clean(&self) -> Result<(), DbmsError> {
-        self.0.clean()
+    pub fn clean(&self, left: &Leftovers) -> Result<(), DbmsError> {
+        self.0.clean(left)
     }
 }

@@ -8,24 +8,24 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rqps_plan::Contender;
 use rqps_system::Cancel;
-use rqps_wire::{Connection, Target, scalar};
+use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
 use serde::{Deserialize, Serialize};
 
 use crate::control::Control;
 use crate::error::DbmsError;
-use crate::guest::{Contents, Guest, GuestError, Limit, Mark, Needs, not_set, text, to_set};
+use crate::guest::{
+    Contents, Guest, GuestError, Limit, Mark, Needs, PLACE, not_set, place_name, text, to_set,
+};
+use crate::hold::{Hold, LOOK_AGAIN, PATIENCE, lock};
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
-
-/// How long a closed session may take to end.
-const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// The file with the place of the data, in a run's folder in place of a data directory.
 const LEFT: &str = "guest.json";
@@ -37,8 +37,16 @@ pub struct Left {
     pub url: String,
     /// For messages.
     pub place: String,
+    /// The name of the place.
+    #[serde(default = "first_place")]
+    name: String,
     /// Identifies the data as this run's.
     token: String,
+}
+
+/// Before a server could have several.
+fn first_place() -> String {
+    PLACE.to_string()
 }
 
 impl Left {
@@ -56,6 +64,7 @@ impl Left {
 
 /// What an earlier rqps left on a server.
 pub struct Leftovers {
+    name: String,
     /// For messages.
     pub place: String,
     /// When it was made, in words.
@@ -67,10 +76,19 @@ pub struct Leftovers {
 pub(crate) struct Remote {
     /// Without the password.
     pub(crate) url: String,
+    /// With the first of its places.
     pub(crate) guest: Arc<dyn Guest>,
     pub(crate) control: &'static dyn Control,
+    /// What every session sets beside rqps's own settings.
+    settings: Vec<(String, String)>,
+    /// Is locked before the hold's connection, if both are.
     stay: Mutex<Stay>,
+    /// What identifies the server, as it was reached first.
+    server: Mutex<Option<String>>,
 }
+
+/// Settings of a session that would change whose work is done, and where.
+const NOT_CHOSEN: [&str; 4] = ["search_path", "role", "session_authorization", "application_name"];
 
 /// The state of rqps on a server after the checks.
 #[derive(Clone, Default)]
@@ -79,75 +97,15 @@ struct Stay {
     hold: Option<Arc<Hold>>,
 }
 
-/// A session that keeps other runs out while it lasts.
-struct Hold {
-    guest: Arc<dyn Guest>,
-    identity: String,
-    connection: Mutex<Box<dyn Connection>>,
-}
-
-/// The holds of this process: two contenders may be on one server.
-static HOLDS: Mutex<Vec<Weak<Hold>>> = Mutex::new(Vec::new());
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Hold {
-    fn take(guest: &Arc<dyn Guest>) -> Result<Arc<Hold>, DbmsError> {
-        let mut connection = guest.connect()?;
-        let identity = text(&mut *connection, guest.identity())?;
-        let deadline = Instant::now() + PATIENCE;
-        while !guest.lock(&mut *connection)? {
-            match Hold::shared(&**guest, &mut *connection) {
-                Err(DbmsError::Guest(GuestError::Taken { .. })) if Instant::now() < deadline => {
-                    std::thread::sleep(LOOK_AGAIN);
-                }
-                shared => return shared,
-            }
-        }
-        let (guest, connection) = (guest.clone(), Mutex::new(connection));
-        let hold = Arc::new(Hold { guest, identity, connection });
-        let mut holds = lock(&HOLDS);
-        holds.retain(|hold| hold.strong_count() > 0);
-        holds.push(Arc::downgrade(&hold));
-        Ok(hold)
-    }
-
-    /// This process's hold, if it has the lock.
-    fn shared(guest: &dyn Guest, connection: &mut dyn Connection) -> Result<Arc<Hold>, DbmsError> {
-        let holder = guest.holder(connection)?;
-        let holds = lock(&HOLDS);
-        let mut holds = holds.iter().filter_map(Weak::upgrade);
-        let is_own = |hold: &Arc<Hold>| {
-            holder.as_ref().is_some_and(|holder| holder.identity == hold.identity)
-        };
-        match holds.find(is_own) {
-            Some(hold) => Ok(hold),
-            None => {
-                let holder = holder
-                    .map_or("the server does not show which session".to_string(), |it| it.text);
-                Err(GuestError::Taken { place: guest.place(), holder }.into())
-            }
-        }
-    }
-
-    /// The connection, if it still holds the lock.
-    fn checked(&self) -> Result<MutexGuard<'_, Box<dyn Connection>>, DbmsError> {
-        let mut connection = lock(&self.connection);
-        let lost = |why: String| GuestError::Lost { place: self.guest.place(), why };
-        match self.guest.holds(&mut **connection) {
-            Ok(true) => Ok(connection),
-            Ok(false) => Err(lost("it no longer has the lock".to_string()).into()),
-            Err(DbmsError::Wire(rqps_wire::Error::Interrupted(wish))) => Err(wish.into()),
-            Err(error) => Err(lost(error.to_string()).into()),
-        }
-    }
-}
-
 impl Remote {
-    pub(crate) fn new(url: String, guest: Arc<dyn Guest>, control: &'static dyn Control) -> Self {
-        Remote { url, guest, control, stay: Mutex::default() }
+    pub(crate) fn new(
+        contender: &Contender,
+        guest: Arc<dyn Guest>,
+        control: &'static dyn Control,
+    ) -> Self {
+        let (url, settings) = (contender.spec(), contender.settings.clone());
+        let (stay, server) = (Mutex::default(), Mutex::default());
+        Remote { url, guest, control, settings, stay, server }
     }
 
     /// The session that keeps others out; a new one if there is none or it was lost.
@@ -164,9 +122,21 @@ impl Remote {
         Ok(hold)
     }
 
+    /// Refuses another server than before: a round on it would be one of another contender.
+    fn check_server(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let now = identity_of(&*self.guest, connection)?;
+        match lock(&self.server).get_or_insert_with(|| now.clone()) {
+            before if *before == now => Ok(()),
+            before => Err(GuestError::OtherServer { before: before.clone(), now }.into()),
+        }
+    }
+
     /// Checks whether a run can work here, before anything is created.
-    fn check(&self, connection: &mut dyn Connection, needs: &Needs) -> Result<(), DbmsError> {
-        let guest = &*self.guest;
+    fn check(
+        guest: &dyn Guest,
+        connection: &mut dyn Connection,
+        needs: &Needs,
+    ) -> Result<(), DbmsError> {
         if let Some(why) = guest.read_only(connection)? {
             return Err(GuestError::ReadOnly { why }.into());
         }
@@ -214,10 +184,14 @@ impl Remote {
         Ok(())
     }
 
-    /// The target of clients: every session sets what its statements rely on, which is tested here.
-    fn target(&self, connection: &mut dyn Connection) -> Result<Target, DbmsError> {
+    /// What clients' sessions begin with: every session sets what its statements rely on, and the
+    /// contender's own settings, all of which is tested here.
+    fn setup(
+        &self,
+        guest: &dyn Guest,
+        connection: &mut dyn Connection,
+    ) -> Result<Vec<String>, DbmsError> {
         const REMEDY: &str = "Use an account that may set them, or a server with these values";
-        let guest = &*self.guest;
         let set = to_set(guest.variables(), &guest.values(connection)?);
         let statement = guest.set(&set);
         let refused = |names: String| GuestError::Session { names, remedy: REMEDY };
@@ -227,38 +201,47 @@ impl Remote {
             Err(error) => return Err(refused(error.to_string()).into()),
         }
         let differ = not_set(&set, &guest.values(connection)?);
-        match differ.is_empty() {
-            true => Ok(guest.target(vec![statement])),
-            false => Err(refused(differ.join(", ")).into()),
+        if !differ.is_empty() {
+            return Err(refused(differ.join(", ")).into());
         }
+        let mut setup = vec![statement];
+        if !self.settings.is_empty() {
+            // In a session that ends with this: control keeps the server's values.
+            let session = &mut *guest.connect()?;
+            for (name, value) in &self.settings {
+                setup.push(session_setting(guest, session, name, value)?);
+            }
+        }
+        Ok(setup)
     }
 
-    /// Removes the contents of the place, or nothing at all.
+    /// Removes the contents of a place, or nothing at all.
     fn clear(
-        &self,
+        guest: &dyn Guest,
         connection: &mut dyn Connection,
         contents: &Contents,
         needs: &Needs,
     ) -> Result<(), DbmsError> {
-        refuse_others(&*self.guest, contents, needs)?;
-        self.guest.end_sessions(connection)?;
+        refuse_others(guest, contents, needs)?;
+        guest.end_sessions(connection)?;
         let tables: Vec<String> = contents.tables.iter().map(|(name, _)| name.clone()).collect();
         match tables.is_empty() {
             true => Ok(()),
-            false => self.guest.drop_tables(connection, &tables),
+            false => guest.drop_tables(connection, &tables),
         }
     }
 
     /// Removes the place with a run's data.
     fn leave(&self, data: &Path) -> Result<(), DbmsError> {
-        let hold = self.hold()?;
+        let (hold, needs) = (self.hold()?, lock(&self.stay).needs);
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
-        let contents = self.guest.contents(connection)?;
+        let guest = self.guest.at(&Left::read(data).map_or_else(first_place, |left| left.name));
+        let contents = guest.contents(connection)?;
         // Data of a later run are not this run's.
         if let Some(contents) = contents.filter(|contents| is_of(contents, data)) {
-            self.clear(connection, &contents, &lock(&self.stay).needs)?;
-            self.guest.remove(connection)?;
+            Self::clear(&*guest, connection, &contents, &needs)?;
+            guest.remove(connection)?;
         }
         match fs::remove_dir_all(data) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -268,27 +251,41 @@ impl Remote {
         }
     }
 
-    /// The leftovers of an earlier rqps here; none if there are none.
-    pub(crate) fn leftovers(&self, needs: Needs) -> Result<Option<Leftovers>, DbmsError> {
+    /// The leftovers of an earlier rqps here, by place.
+    pub(crate) fn leftovers(&self, needs: Needs) -> Result<Vec<Leftovers>, DbmsError> {
         self.refuse_detour()?;
         lock(&self.stay).needs = needs;
         let hold = self.hold()?;
-        let contents = self.guest.contents(&mut **hold.checked()?)?;
-        let marked = contents.and_then(|contents| Some((contents.mark.clone()?, contents)));
-        let Some((mark, contents)) = marked else { return Ok(None) };
-        refuse_others(&*self.guest, &contents, &needs)?;
-        let (place, tables) = (self.guest.place(), contents.tables);
-        Ok(Some(Leftovers { place, since: mark.since, tables }))
+        let mut connection = hold.checked()?;
+        let connection = &mut **connection;
+        let mut left = Vec::new();
+        for name in self.guest.places(connection)? {
+            let guest = self.guest.at(&name);
+            let Some(contents) = guest.contents(connection)? else { continue };
+            let Some(mark) = contents.mark.clone() else { continue };
+            refuse_others(&*guest, &contents, &needs)?;
+            let (place, tables) = (guest.place(), contents.tables);
+            left.push(Leftovers { name, place, since: mark.since, tables });
+        }
+        Ok(left)
     }
 
     /// Removes what [`Remote::leftovers`] lists.
-    pub(crate) fn clean(&self) -> Result<(), DbmsError> {
-        let hold = self.hold()?;
+    pub(crate) fn clean(&self, left: &Leftovers) -> Result<(), DbmsError> {
+        let (hold, needs) = (self.hold()?, lock(&self.stay).needs);
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
-        let Some(contents) = self.guest.contents(connection)? else { return Ok(()) };
-        self.clear(connection, &contents, &lock(&self.stay).needs)?;
-        self.guest.remove(connection)
+        let guest = self.guest.at(&left.name);
+        let Some(contents) = guest.contents(connection)? else { return Ok(()) };
+        Self::clear(&*guest, connection, &contents, &needs)?;
+        guest.remove(connection)
+    }
+
+    /// The number in the last column of a query's first row, over a connection of its own.
+    fn last_number(&self, sql: &str) -> Result<Option<f64>, DbmsError> {
+        let rows = self.guest.connect()?.query(sql)?;
+        let last = rows.into_iter().next().and_then(|mut row| row.pop()?);
+        Ok(last.and_then(|number| number.parse().ok()))
     }
 
     fn refuse_detour(&self) -> Result<(), DbmsError> {
@@ -323,6 +320,36 @@ fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Resul
     Err(GuestError::Others { place, names: names.join(", ") + &more })
 }
 
+/// The statement for a setting of the contender, which the server has accepted.
+fn session_setting(
+    guest: &dyn Guest,
+    session: &mut dyn Connection,
+    name: &str,
+    value: &str,
+) -> Result<String, DbmsError> {
+    let is_name = |own: &str| own.eq_ignore_ascii_case(name);
+    let is_own = guest.variables().iter().any(|variable| is_name(variable.name));
+    if is_own || NOT_CHOSEN.into_iter().any(is_name) {
+        return Err(GuestError::OwnSetting { name: name.to_string() }.into());
+    }
+    let [statement, _] = guest.session_setting(name, value);
+    match session.run(&statement) {
+        Ok(_) => Ok(statement),
+        Err(Error::Server { message: why, .. }) => {
+            let (name, value) = (name.to_string(), value.to_string());
+            Err(GuestError::Setting { name, value, why }.into())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What identifies the server, on whatever way it is reached.
+fn identity_of(guest: &dyn Guest, connection: &mut dyn Connection) -> Result<String, DbmsError> {
+    Ok(query_if_allowed(connection, guest.server())?
+        .and_then(|rows| rows.into_iter().next()?.into_iter().next()?)
+        .unwrap_or_default())
+}
+
 /// Whether the data in a place are those of a folder's record.
 fn is_of(contents: &Contents, data: &Path) -> bool {
     let left = Left::read(data);
@@ -340,13 +367,49 @@ impl Dbms for Remote {
         None
     }
 
-    fn arrive(&self, needs: &Needs) -> Result<(), DbmsError> {
+    fn arrive(&self, needs: &Needs, sets: &[u32]) -> Result<(), DbmsError> {
         self.refuse_detour()?;
         lock(&self.stay).needs = *needs;
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
-        self.target(&mut **connection)?;
-        self.check(&mut **connection, needs)
+        let connection = &mut **connection;
+        self.check_server(connection)?;
+        for set in sets {
+            let guest = self.guest.at(&place_name(*set));
+            self.setup(&*guest, connection)?;
+            Self::check(&*guest, connection, needs)?;
+        }
+        Ok(())
+    }
+
+    fn identity(&self) -> Result<Option<String>, DbmsError> {
+        let hold = self.hold()?;
+        let identity = identity_of(&*self.guest, &mut **hold.checked()?)?;
+        Ok(Some(identity).filter(|identity| !identity.is_empty()))
+    }
+
+    fn uptime(&self) -> Result<Option<Duration>, DbmsError> {
+        let seconds = self.last_number(self.guest.uptime())?;
+        Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
+    }
+
+    fn activity(&self) -> Result<Option<u64>, DbmsError> {
+        Ok(self.last_number(self.guest.activity())?.map(|count| count as u64))
+    }
+
+    fn in_sessions(&self, names: &[String]) -> Result<Vec<String>, DbmsError> {
+        let hold = self.hold()?;
+        let setup = self.setup(&*self.guest, &mut **hold.checked()?)?;
+        // Elsewhere, since the place of clients may not exist yet.
+        let session = &mut *self.guest.connect()?;
+        for statement in setup {
+            session.run(&statement)?;
+        }
+        let mut value = |name: &String| {
+            let [_, sql] = self.guest.session_setting(name, "");
+            text(session, &sql)
+        };
+        names.iter().map(&mut value).collect()
     }
 
     fn start(
@@ -357,42 +420,46 @@ impl Dbms for Remote {
     ) -> Result<Box<dyn Server>, DbmsError> {
         let hold = self.hold()?;
         let needs = lock(&self.stay).needs;
+        let guest = self.guest.at(&place_name(place.set));
         let mut guard = hold.checked()?;
         let connection = &mut **guard;
-        let target = self.target(connection)?;
-        let contents = self.guest.contents(connection)?;
+        self.check_server(connection)?;
+        let contents = guest.contents(connection)?;
         if place.data.exists() {
-            let gone =
-                |why: &str| GuestError::Gone { place: self.guest.place(), why: why.to_string() };
+            let gone = |why: &str| GuestError::Gone { place: guest.place(), why: why.to_string() };
             match &contents {
                 None => return Err(gone("they were removed").into()),
                 Some(contents) if !is_of(contents, &place.data) => {
                     return Err(gone("another run has used it since").into());
                 }
-                Some(_) => self.guest.end_sessions(connection)?,
+                // Those of a run that ended, and not those of other arms on the same tables.
+                Some(_) if !place.is_shared => guest.end_sessions(connection)?,
+                Some(_) => {}
             }
         } else {
             if let Some(contents) = &contents {
-                self.clear(connection, contents, &needs)?;
+                Self::clear(&*guest, connection, contents, &needs)?;
             }
-            let token = fresh_token();
-            let left = Left { url: self.url.clone(), place: self.guest.place(), token };
+            let (token, name) = (fresh_token(), guest.name().to_string());
+            let left = Left { url: self.url.clone(), place: guest.place(), name, token };
             left.write(&place.data)?;
-            if let Err(error) = self.guest.mark(connection, &left.token) {
+            if let Err(error) = guest.mark(connection, &left.token) {
                 // The next rqps on this server finds and names any remains.
                 let _ = fs::remove_dir_all(&place.data);
                 return Err(error);
             }
         }
+        let target = guest.target(self.setup(&*guest, connection)?);
         let version = self.control.version(&target)?;
         drop(guard);
         let server = Connected {
-            guest: self.guest.clone(),
+            guest,
             control: self.control,
             hold,
             needs,
             url: self.url.clone(),
             data: place.data.clone(),
+            is_shared: place.is_shared,
             target,
             version,
             has_said: AtomicBool::new(false),
@@ -413,6 +480,8 @@ struct Connected {
     needs: Needs,
     url: String,
     data: PathBuf,
+    /// Other sessions of rqps are at work on these tables.
+    is_shared: bool,
     target: Target,
     version: String,
     /// The reason why it cannot be quiesced is reported once.
@@ -493,6 +562,9 @@ impl Server for Connected {
 
     /// The data stay; statements of interrupted clients are ended.
     fn stop(&mut self) -> Result<(), DbmsError> {
+        if self.is_shared {
+            return Ok(());
+        }
         match self.hold.checked() {
             Ok(mut connection) => self.guest.end_sessions(&mut **connection),
             // A server that has ended has no sessions, and nothing is to be dropped.
@@ -502,8 +574,9 @@ impl Server for Connected {
 
     fn discard(&mut self) -> Result<(), DbmsError> {
         self.still_ours()?;
-        let stay = Stay { needs: self.needs, hold: Some(self.hold.clone()) };
+        let stay = Mutex::new(Stay { needs: self.needs, hold: Some(self.hold.clone()) });
         let (url, guest, control) = (self.url.clone(), self.guest.clone(), self.control);
-        Remote { url, guest, control, stay: Mutex::new(stay) }.leave(&self.data)
+        let (settings, server) = (Vec::new(), Mutex::default());
+        Remote { url, guest, control, settings, stay, server }.leave(&self.data)
     }
 }

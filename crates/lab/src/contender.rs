@@ -1,5 +1,6 @@
 //! One contender in a single run: its server, its tasks, its end.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -12,7 +13,8 @@ use rqps_store::{ContenderRecord, RoundRecord, RunDirectory, StoreError, write_w
 use rqps_workload::Task;
 
 use crate::alone::{Alone, Next};
-use crate::arm::Arm;
+use crate::arm::{Arm, arms};
+use crate::selftest::Treatment;
 use crate::stage::{measurement, round};
 use crate::{Event, Lab, LabError};
 
@@ -59,7 +61,7 @@ pub(crate) fn run(
     keep(directory, contender, &record)?;
 
     // A remote server was inspected before anything was created there.
-    if !is_guest(contender) {
+    if !contender.is_remote() {
         allow_connections(&record, plan)?;
     }
     let is_left = |task: &Task| !done.contains(&(task.index as u32));
@@ -89,19 +91,26 @@ pub(crate) fn run(
     result
 }
 
-fn is_guest(contender: &Contender) -> bool {
-    matches!(contender.build, Build::Server { .. })
-}
-
-/// Inspects a remote server, and locks other runs out of rqps's schema there.
-pub(crate) fn arrive(plan: &Plan, contender: &Contender, dbms: &dyn Dbms) -> Result<(), LabError> {
+/// Inspects a remote server, and locks other runs out of rqps's schemas there.
+pub(crate) fn arrive(plan: &Plan, index: usize, dbms: &dyn Dbms) -> Result<(), LabError> {
+    let contender = &plan.contenders[index];
     let tasks = rqps_workload::tasks(plan.workload())?;
+    // In a comparison several arms are connected to a server at the same time.
+    let arms = match plan.comparison() {
+        Some(_) => arms(plan, &Treatment::default()),
+        None => Vec::new(),
+    };
+    let is_there = |arm: &&Arm| plan.contenders[arm.index].is_same_url(contender);
+    let at_once = arms.iter().filter(is_there).count().max(1) as u64;
+    let own = arms.iter().filter(|arm| arm.index == index).map(|arm| arm.tables as u32);
+    let sets: BTreeSet<u32> = own.collect();
+    let sets: Vec<u32> = if sets.is_empty() { vec![0] } else { sets.into_iter().collect() };
     let needs = Needs {
-        connections: CONTROL_CONNECTIONS + plan.workload().connections(),
+        connections: (CONTROL_CONNECTIONS + plan.workload().connections()) * at_once,
         statement: tasks.iter().map(|task| task.statement_bytes).max().unwrap_or(0),
         is_table: rqps_workload::is_table,
     };
-    dbms.arrive(&needs).map_err(|error| LabError::from(error).of(&contender.name()))
+    dbms.arrive(&needs, &sets).map_err(|error| LabError::from(error).of(&contender.name()))
 }
 
 /// Stores the description of a contender.

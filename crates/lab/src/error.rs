@@ -34,10 +34,24 @@ pub enum LabError {
     #[error("cannot resume: its data directory '{0}' is missing. Start a new run in another --out")]
     DataGone(String),
     #[error(
-        "cannot compare a remote server, since each round restarts all servers. Name builds that rqps \
-         can start"
+        "cannot keep one load of {0} for all rounds: tests write, so a remote server is loaded anew in \
+         each round. Drop --loads, or choose tests that only read"
     )]
-    ForeignServer,
+    RemoteWrites(String),
+    #[error(
+        "{} and {} have the same settings: {values} in the sessions of both. Choose another value",
+        contenders.0, contenders.1
+    )]
+    SameSettings { contenders: (String, String), values: String },
+    #[error(
+        "this comparison restarts '{0}' in each round. Give its command again, as in --restart-cmd \
+         '{0}=ssh db1 sudo systemctl restart postgresql'"
+    )]
+    NoRestartCommand(String),
+    #[error("it was not restarted: {why}{said}")]
+    Restart { why: String, said: String },
+    #[error("its tables were not loaded in this round")]
+    NotLoaded,
     #[error(transparent)]
     StoredBaseline(#[from] StoredBaselineError),
     #[error("cannot bind threads to CPUs: {0}")]

@@ -85,6 +85,10 @@ pub enum Event {
         place: String,
         url: String,
     },
+    /// A command of the user restarts a remote server.
+    Restarting {
+        contender: String,
+    },
     /// The data of a comparison are being loaded.
     Loading {
         contender: String,

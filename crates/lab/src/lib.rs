@@ -31,7 +31,7 @@ use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
 
-pub use compare::{StoredBaselineError, stored_baseline};
+pub use compare::{Restarts, StoredBaselineError, stored_baseline};
 pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
@@ -48,6 +48,7 @@ pub struct Lab<'a> {
     pub cancel: &'a Cancel,
     /// Whether data directories are kept when a contender is done.
     pub keep_data: bool,
+    pub restarts: &'a Restarts,
     /// Judges the rounds of a comparison so far.
     pub judge: &'a dyn Fn(&Plan, &[RoundRecord]) -> Interim,
 }
@@ -64,8 +65,8 @@ pub enum Outcome {
 /// Refuses what is wrong with a plan and can be found without any build.
 pub fn validate(plan: &Plan) -> Result<(), LabError> {
     rqps_workload::tasks(plan.workload())?;
-    if plan.comparison().is_some() {
-        compare::validate(plan)?;
+    if let Some(comparison) = plan.comparison() {
+        compare::validate(plan, comparison)?;
     }
     plan.contenders.iter().try_for_each(|contender| {
         rqps_dbms::resolved(contender)?;
@@ -118,9 +119,16 @@ pub fn prepare(
 
 /// Inspects the remote servers of a plan: whether the plan can be carried out there, and whether
 /// another rqps uses them. Other runs are locked out from now on. Nothing is created.
-pub fn arrive(plan: &Plan, ready: &[Box<dyn Dbms>]) -> Result<(), LabError> {
-    let mut both = plan.contenders.iter().zip(ready);
-    both.try_for_each(|(contender, dbms)| contender::arrive(plan, contender, &**dbms))
+///
+/// Returns the contenders of a comparison whose URLs turn out to be the baseline's server.
+pub fn arrive(plan: &Plan, ready: &[Box<dyn Dbms>]) -> Result<Vec<String>, LabError> {
+    for (index, dbms) in ready.iter().enumerate() {
+        contender::arrive(plan, index, &**dbms)?;
+    }
+    match plan.comparison() {
+        Some(_) => compare::compare_servers(plan, ready),
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Runs what the journal of `directory` lacks. `ready` is the result of [`prepare`].

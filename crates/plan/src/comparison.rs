@@ -60,6 +60,12 @@ pub struct StoredBaseline {
 /// The name of the baseline's second measurement. No contender can have this name.
 pub const CONTROL: &str = "A/A control";
 
+/// The name of the second measurement of a remote server that is not the baseline: the baseline's
+/// says nothing about it.
+pub fn control_of(contender: &str) -> String {
+    format!("{CONTROL} of {contender}")
+}
+
 /// What is run; everything needed to repeat it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -68,7 +74,8 @@ pub struct Comparison {
     pub method: Method,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub choices: Vec<Choice>,
-    /// The maximum number of rounds. A round is one observation: it restarts all servers.
+    /// The maximum number of rounds. A round is one observation: it restarts all servers that rqps
+    /// starts, and renews what [`Scope`](crate::Scope) says of others.
     pub rounds: u32,
     /// The minimum number of rounds for a verdict.
     pub fewest_rounds: u32,
@@ -100,6 +107,9 @@ pub struct Comparison {
     /// None: no instructions are counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instructions: Option<Instructions>,
+    /// The remote servers that a command of the user restarts before each round, by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub restarted: Vec<String>,
     /// The workload of every contender in every round.
     pub of: Workload,
 }
@@ -137,6 +147,22 @@ pub enum ComparisonError {
         "cannot profile {0}: it runs inside rqps, and only servers can be profiled. Drop --profile"
     )]
     ProfiledInside(String),
+    #[error(
+        "cannot compare {0} by whole runs: it is a remote server, which is compared by slices. Use \
+         --method slices, and a workload that can be cut into slices"
+    )]
+    RemoteRuns(String),
+    #[error(
+        "cannot compare {0} on {1} loads: a remote server keeps one load of each contender. Drop --loads"
+    )]
+    RemoteLoads(String, u32),
+    #[error("cannot profile {0}: it is a remote server. Drop --profile")]
+    ProfiledRemote(String),
+    #[error(
+        "cannot restart '{0}': {1}. Write --restart-cmd LABEL=COMMAND with the label of a contender that \
+         is a URL"
+    )]
+    Restarted(String, &'static str),
     #[error("cannot count instructions of '{0}', which is not compared here: {1}")]
     NotCounted(String, String),
     #[error("cannot count only instructions of {0}: {1}. Drop --instructions-only")]
@@ -150,6 +176,7 @@ const BUILDS_ON_ITSELF: &str = "its steps build on each other";
 const RUNS_INSIDE: &str = "it runs inside rqps, and only servers are counted";
 const HANGS: &str = "its servers hang under valgrind, unless settings are chosen for that (limits in \
      docs/instructions.md)";
+const NOT_STARTED: &str = "it is a remote server, and only servers that rqps starts are counted";
 const OTHER_DBMS: &str = "it is another DBMS than the baseline";
 
 impl Comparison {
@@ -177,6 +204,7 @@ impl Comparison {
             baseline_from: None,
             profile: None,
             instructions: None,
+            restarted: Vec::new(),
             of,
         }
     }
@@ -284,7 +312,29 @@ impl Comparison {
         {
             return Err(ComparisonError::NotSliced(why));
         }
+        self.validate_remote(contenders)?;
         Ok(self.of.validate(contenders)?)
+    }
+
+    fn validate_remote(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+        use ComparisonError::{RemoteLoads, RemoteRuns, Restarted};
+        for name in &self.restarted {
+            match contenders.iter().find(|one| one.name() == *name) {
+                None => return Err(Restarted(name.clone(), "no contender has this name")),
+                Some(one) if !one.is_remote() => {
+                    return Err(Restarted(name.clone(), "rqps starts it itself"));
+                }
+                Some(_) => {}
+            }
+        }
+        let Some(remote) = contenders.iter().find(|one| one.is_remote()) else { return Ok(()) };
+        if self.uses(Method::Runs) {
+            return Err(RemoteRuns(remote.name()));
+        }
+        match self.loads {
+            Some(loads @ 2..) => Err(RemoteLoads(remote.name(), loads)),
+            _ => Ok(()),
+        }
     }
 
     /// The threshold, if only instructions are counted.
@@ -304,6 +354,7 @@ impl Comparison {
         match () {
             () if self.of.is_chain() => Some(BUILDS_ON_ITSELF),
             () if dbms.is_embedded() => Some(RUNS_INSIDE),
+            () if contender.is_remote() || baseline.is_remote() => Some(NOT_STARTED),
             () if dbms != baseline.dbms => Some(OTHER_DBMS),
             () if dbms.valgrind_needs().is_some_and(|setting| !has(setting)) => Some(HANGS),
             () => None,
@@ -346,12 +397,15 @@ impl Comparison {
         profile: &Profiled,
         contenders: &[crate::Contender],
     ) -> Result<(), ComparisonError> {
-        use ComparisonError::{NotCompared, ProfiledChain, ProfiledInside};
+        use ComparisonError::{NotCompared, ProfiledChain, ProfiledInside, ProfiledRemote};
         if self.of.is_chain() {
             return Err(ProfiledChain(self.of.title()));
         }
         if let Some(inside) = contenders.iter().find(|one| one.dbms.is_embedded()) {
             return Err(ProfiledInside(inside.name()));
+        }
+        if let Some(remote) = contenders.iter().find(|one| one.is_remote()) {
+            return Err(ProfiledRemote(remote.name()));
         }
         let Profiled::Tests(tests) = profile else { return Ok(()) };
         let compared = self.tests();
@@ -370,21 +424,47 @@ mod tests {
     use super::*;
     use crate::Microbenchmark;
 
+    fn micro() -> Comparison {
+        Comparison::new(
+            Microbenchmark {
+                tables: 1,
+                rows: crate::Count(1),
+                clients: vec![1],
+                read_time: Span(Duration::from_secs(1)),
+                write_time: Span(Duration::from_secs(1)),
+                tests: vec!["point-query".to_string()],
+                fair_writes: true,
+                pause: Span(Duration::ZERO),
+                quiesce_after_each_write: false,
+                check: false,
+            }
+            .into(),
+        )
+    }
+
+    #[test]
+    fn a_remote_server_has_slices_one_load_and_commands_that_name_it() {
+        let contenders = ["a=mysql://h/d", "b=mysql@8.0.33"].map(|it| it.parse().unwrap());
+        let refused = |comparison: &Comparison| {
+            comparison.validate(&contenders).map_err(|error| error.to_string())
+        };
+        assert_eq!(refused(&micro()), Ok(()));
+        let says = |comparison: Comparison, text: &str| {
+            let error = refused(&comparison).unwrap_err();
+            assert!(error.contains(text), "{error}");
+        };
+        says(Comparison { method: Method::Runs, ..micro() }, "cannot compare a by whole runs");
+        says(Comparison { loads: Some(2), ..micro() }, "cannot compare a on 2 loads");
+        says(Comparison { profile: Some(Profiled::All), ..micro() }, "cannot profile a");
+        let restarted = |name: &str| Comparison { restarted: vec![name.to_string()], ..micro() };
+        assert_eq!(refused(&restarted("a")), Ok(()));
+        says(restarted("b"), "cannot restart 'b': rqps starts it itself");
+        says(restarted("c"), "cannot restart 'c': no contender has this name");
+    }
+
     #[test]
     fn only_servers_of_one_dbms_that_valgrind_can_run_are_counted() {
-        let micro = Microbenchmark {
-            tables: 1,
-            rows: crate::Count(1),
-            clients: vec![1],
-            read_time: Span(Duration::from_secs(1)),
-            write_time: Span(Duration::from_secs(1)),
-            tests: vec!["point-query".to_string()],
-            fair_writes: true,
-            pause: Span(Duration::ZERO),
-            quiesce_after_each_write: false,
-            check: false,
-        };
-        let comparison = Comparison::new(micro.into());
+        let comparison = micro();
         let why = |baseline: &str, contender: &str| {
             let [baseline, contender] = [baseline, contender].map(|it| it.parse().unwrap());
             comparison.uncountable(&contender, &baseline)
@@ -393,6 +473,7 @@ mod tests {
         assert_eq!(why("mysql@8.0", "mysql@9.7"), None);
         assert_eq!(why("sqlite", "sqlite?cache_size=1"), Some(RUNS_INSIDE));
         assert_eq!(why("mysql@8.0", "postgres@18"), Some(OTHER_DBMS));
+        assert_eq!(why("postgres@18", "postgres://h/d"), Some(NOT_STARTED));
         assert_eq!(why("mariadb", "mariadb@10.11"), Some(HANGS));
         assert_eq!(why("mariadb", "mariadb?innodb_use_native_aio=OFF"), None);
     }

@@ -1,5 +1,6 @@
 //! What is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
-//! `postgres://…`, `mysql://…` or `mariadb://…` for a remote server.
+//! `postgres://…`, `mysql://…` or `mariadb://…` for a remote server, with `set.<setting>=<value>`
+//! among the parameters of the URL for what its sessions set.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use crate::dbms::Dbms;
 use crate::nearest::suggestion;
 use crate::source::Source;
+
+/// The beginning of a URL's parameter that each session sets.
+const SET: &str = "set.";
 
 /// A build of a DBMS as the user names it, before it is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -23,7 +27,7 @@ pub enum Build {
     /// A directory of the user's own with `bin/` in it.
     Path(PathBuf),
     /// A remote server, to which rqps only connects. The URL may hold a password, which is never
-    /// printed or stored.
+    /// printed or stored. The settings of its sessions are not part of it.
     Server { url: String },
 }
 
@@ -36,6 +40,7 @@ pub struct Contender {
     pub engine: Option<String>,
     /// A named config, or the path of one (it starts with `.` or `/`).
     pub config: Option<String>,
+    /// Of the server, or, of a remote one, of each session: those as they stand in the URL.
     pub settings: Vec<(String, String)>,
 }
 
@@ -53,6 +58,11 @@ pub enum ContenderError {
     Empty(String),
     #[error("setting '{0}' has no value. Write ?{0}=<value>")]
     SettingWithoutValue(String),
+    #[error(
+        "cannot set '{0}' in a session: a name of a setting has only letters, digits, _ and ., as in \
+         set.work_mem=64MB"
+    )]
+    SettingName(String),
     #[error("setting '{0}' is given twice. Drop one")]
     SettingTwice(String),
     #[error("cannot use label '{0}': only letters, digits and . _ + - are allowed")]
@@ -73,7 +83,23 @@ pub enum ContenderError {
 impl Contender {
     /// Whether rqps starts it as one or several processes of its own.
     pub fn has_own_processes(&self) -> bool {
-        !self.dbms.is_embedded() && !matches!(self.build, Build::Server { .. })
+        !self.dbms.is_embedded() && !self.is_remote()
+    }
+
+    /// Whether it is a server that rqps did not start.
+    pub fn is_remote(&self) -> bool {
+        matches!(self.build, Build::Server { .. })
+    }
+
+    /// Whether both are reached by the same URL, so that they are one server and differ in the
+    /// settings of their sessions alone.
+    pub fn is_same_url(&self, other: &Contender) -> bool {
+        match (&self.build, &other.build) {
+            (Build::Server { url }, Build::Server { url: of_other }) => {
+                without_password(url) == without_password(of_other)
+            }
+            _ => false,
+        }
     }
 
     /// Its name in tables and reports: the label, or else the contender as written.
@@ -84,7 +110,12 @@ impl Contender {
     /// The contender without its label.
     pub fn spec(&self) -> String {
         if let Build::Server { url } = &self.build {
-            return without_password(url);
+            let mut text = without_password(url);
+            for (name, value) in &self.settings {
+                text.push(if text.contains('?') { '&' } else { '?' });
+                text.push_str(&format!("{SET}{name}={value}"));
+            }
+            return text;
         }
         let mut text = self.dbms.to_string();
         match &self.build {
@@ -155,13 +186,14 @@ impl FromStr for Contender {
         }
         if let Some((scheme, _)) = spec.split_once("://") {
             let dbms = Dbms::of_scheme(scheme)?;
+            let (url, settings) = split_session(spec)?;
             return Ok(Contender {
                 label,
                 dbms,
-                build: Build::Server { url: spec.to_string() },
+                build: Build::Server { url },
                 engine: None,
                 config: None,
-                settings: Vec::new(),
+                settings,
             });
         }
         let (spec, settings) = match spec.split_once('?') {
@@ -231,6 +263,26 @@ fn without_password(url: &str) -> String {
         None => rest.to_string(),
     };
     format!("{scheme}://{user}{rest}")
+}
+
+/// A URL without what its sessions set, and that.
+fn split_session(url: &str) -> Result<(String, Vec<(String, String)>), ContenderError> {
+    let Some((address, query)) = url.split_once('?') else {
+        return Ok((url.to_string(), Vec::new()));
+    };
+    let (set, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|pair| pair.starts_with(SET));
+    if set.is_empty() {
+        return Ok((url.to_string(), Vec::new()));
+    }
+    let set: Vec<&str> = set.into_iter().map(|pair| &pair[SET.len()..]).collect();
+    let settings = parse_settings(&set.join("&"))?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    if let Some((name, _)) = settings.iter().find(|(name, _)| !name.chars().all(is_name)) {
+        return Err(ContenderError::SettingName(name.clone()));
+    }
+    let mark = if others.is_empty() { "" } else { "?" };
+    Ok((format!("{address}{mark}{}", others.join("&")), settings))
 }
 
 /// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`,
@@ -351,6 +403,8 @@ mod tests {
             "postgres@/opt/pg/head",
             "again=postgres@17.6",
             "postgres://user@host:5432/db?connect_timeout=3",
+            "big=postgres://user@host/db?set.work_mem=64MB",
+            "mysql://root@h/?ssl-ca=ca.pem&set.sort_buffer_size=4194304&set.a=x=on,y=off",
             "prod=postgres://host/db",
             "mysql@8.0.33",
             "mysql@5.6.14",
@@ -454,6 +508,29 @@ mod tests {
             ("postgres://ann@host/db?password=s3cret", "postgres://ann@host/db"),
         ] {
             assert_eq!(parse(url).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_sessions_set_is_no_part_of_the_url() {
+        let text = "postgres://ann:s3cret@h/db?set.work_mem=64MB&sslmode=disable&set.jit=off";
+        let contender = parse(text);
+        let url = "postgres://ann:s3cret@h/db?sslmode=disable".to_string();
+        assert_eq!(contender.build, Build::Server { url });
+        let settings = [("work_mem", "64MB"), ("jit", "off")];
+        assert_eq!(contender.settings, settings.map(|(a, b)| (a.to_string(), b.to_string())));
+        let shown = "postgres://ann@h/db?sslmode=disable&set.work_mem=64MB&set.jit=off";
+        assert_eq!(contender.to_string(), shown);
+        let other = parse("postgres://ann@h/db?sslmode=disable");
+        assert!(contender.is_same_url(&other) && !contender.is_same_url(&parse("postgres")));
+        assert!(!other.is_same_url(&parse("postgres://ann@h/other?sslmode=disable")));
+        for (text, says) in [
+            ("postgres://h/d?set.jit", "no value"),
+            ("postgres://h/d?set.=1", "no value"),
+            ("postgres://h/d?set.jit=on&set.jit=off", "twice"),
+            ("postgres://h/d?set.a;b=1", "only letters"),
+        ] {
+            assert!(error(text).contains(says), "{text}: {}", error(text));
         }
     }
 

@@ -19,6 +19,7 @@ mod plan_file;
 mod quantity;
 mod query_plan;
 mod rows_verdict;
+mod scope;
 mod source;
 mod sweep;
 pub mod workload;
@@ -27,6 +28,7 @@ pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
 pub use comparison::{
     CONTROL, Choice, Comparison, ComparisonError, Instructions, Profiled, StoredBaseline,
+    control_of,
 };
 pub use contender::{Build, Contender, ContenderError, check_names, is_path, is_printable};
 pub use counts::Counts;
@@ -43,6 +45,7 @@ pub use plan_file::{Plan, PlanError};
 pub use quantity::{Count, Memory, QuantityError, Span};
 pub use query_plan::{IndexUsed, QueryPlan};
 pub use rows_verdict::RowsVerdict;
+pub use scope::Scope;
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{

@@ -264,6 +264,17 @@ pub(crate) fn controls<'a>(
     moderated(samples.map(control).collect())
 }
 
+/// The contenders' own A/A controls, moderated likewise. None for a test without one.
+pub(crate) fn own_controls<'a>(
+    samples: impl Iterator<Item = (&'a str, Option<&'a Sample>)>,
+    is_paired: bool,
+) -> Vec<Option<Analysis>> {
+    let own = |sample: &Sample| {
+        Some(Analysis::new(sample, is_paired)).filter(|analysis| !analysis.ratios.is_empty())
+    };
+    moderated(samples.map(|(class, sample)| (class, sample.and_then(own))).collect())
+}
+
 fn moderated(mut all: Vec<(&str, Option<Analysis>)>) -> Vec<Option<Analysis>> {
     let mut classes = BTreeMap::<&str, Vec<Variance>>::new();
     for (class, analysis) in &all {

@@ -28,7 +28,7 @@
 mod costs;
 mod family;
 
-use crate::analysis::{analyses, controls};
+use crate::analysis::{Analysis, analyses, controls, own_controls};
 use crate::control::widening;
 use crate::estimate::{Estimate, Interval};
 use crate::label::{CONTROL_ALPHA, Evidence, Kind, Label};
@@ -75,6 +75,9 @@ pub struct Cell {
     pub costs: Vec<Cost>,
     /// Less is better of these, too, but the label does not depend on them.
     pub times: Vec<Cost>,
+    /// The rate of a second measurement of the contender against the first, if the baseline's
+    /// control says nothing about it: it is on a server that others run.
+    pub own_control: Option<Sample>,
     /// Why the measurement is discarded.
     pub refused: Option<String>,
     /// … because an execution was ended, after so many times the time that it takes the baseline.
@@ -92,6 +95,7 @@ impl Cell {
             rate,
             costs: Vec::new(),
             times: Vec::new(),
+            own_control: None,
             refused: None,
             overdue: None,
         }
@@ -127,6 +131,8 @@ pub struct Verdict {
     pub contributions: Vec<f64>,
     /// The A/A control against the baseline.
     pub control: Option<Estimate>,
+    /// The contender's own A/A control against it.
+    pub own_control: Option<Estimate>,
     /// How many times as wide as by their noise the intervals are, because of the control.
     pub widened: f64,
     /// The log ratio of each cost, at the adjusted level.
@@ -159,12 +165,17 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
     let samples = cells.iter().map(|cell| (cell.class.as_str(), &cell.rate));
     let mut rates = analyses(samples.clone(), is_paired, drift);
     let controls = controls(samples, is_paired);
-    let of_controls: Vec<Option<Estimate>> =
-        controls.iter().map(|control| control.as_ref()?.primary(0.05)).collect();
-    let wider: Vec<Option<Estimate>> =
-        controls.iter().map(|control| control.as_ref()?.primary(CONTROL_ALPHA)).collect();
-    for (rate, factor) in rates.iter_mut().zip(widening(&wider)) {
-        rate.widened = factor;
+    let own = cells.iter().map(|cell| (cell.class.as_str(), cell.own_control.as_ref()));
+    let own_controls = own_controls(own, is_paired);
+    let at = |controls: &[Option<Analysis>], alpha: f64| -> Vec<Option<Estimate>> {
+        controls.iter().map(|control| control.as_ref()?.primary(alpha)).collect()
+    };
+    let (of_controls, of_own) = (at(&controls, 0.05), at(&own_controls, 0.05));
+    let wider = [at(&controls, CONTROL_ALPHA), at(&own_controls, CONTROL_ALPHA)];
+    for of in &wider {
+        for (rate, factor) in rates.iter_mut().zip(widening(of)) {
+            rate.widened = rate.widened.max(factor);
+        }
     }
 
     let plain: Vec<Estimate> = rates.iter().map(|rate| rate.primary_or_nothing(0.05)).collect();
@@ -229,13 +240,17 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             is_flagged,
             contributions: rate.ratios.clone(),
             control: of_controls[index],
+            own_control: of_own[index],
             widened: rate.widened,
             costs: estimates(&costs[index], alpha),
             times: estimates(&times[index], alpha),
         }
     };
     let mut verdicts: Vec<Verdict> = (0..cells.len()).map(verdict).collect();
-    let invalid = doubt(&mut verdicts, cells, &wider);
+    let [of_base, of_contender] = &wider;
+    let invalid = doubt(&mut verdicts, cells, of_base, "A/A control differs from the baseline");
+    let own = doubt(&mut verdicts, cells, of_contender, "its own A/A control differs from it");
+    let invalid = invalid.or(own);
     Report { verdicts, invalid, is_paired }
 }
 
@@ -245,6 +260,7 @@ fn doubt(
     verdicts: &mut [Verdict],
     cells: &[Cell],
     controls: &[Option<Estimate>],
+    differs: &str,
 ) -> Option<String> {
     let (mut off, mut tests) = (0, 0);
     for ((verdict, cell), control) in verdicts.iter_mut().zip(cells).zip(controls) {
@@ -254,16 +270,14 @@ fn doubt(
         if is_open && (interval.low > cell.margin || interval.high < -cell.margin) {
             off += 1;
             let percent = 100.0 * value.exp_m1();
-            let why = format!("A/A control differs from the baseline by {percent:+.1} %");
+            let why = format!("{differs} by {percent:+.1} %");
             verdict.label = Label::Invalid { why };
         }
     }
     if off < 2 || 2 * off <= tests {
         return None;
     }
-    let why = format!(
-        "A/A control differs from the baseline by more than the margin in {off} of {tests} tests"
-    );
+    let why = format!("{differs} by more than the margin in {off} of {tests} tests");
     for (verdict, cell) in verdicts.iter_mut().zip(cells) {
         if cell.refused.is_none() {
             verdict.label = Label::Invalid { why: why.clone() };

@@ -66,6 +66,7 @@ fn words(event: &Event) -> Told {
         Event::LeftOnServer { contender, place, url } => Noted(format!(
             "{contender}: its data are kept in {place}; to remove them: rqps dbms clean '{url}'"
         )),
+        Event::Restarting { contender } => Now(format!("{contender}: restarting")),
         Event::Loading { contender } => Now(format!("{contender}: loading")),
         Event::Loaded { contender, version, seconds } => {
             Done(format!("{contender}: version {version}, loaded in {seconds:.1} s"))

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use rqps_analysis::comparison::interim;
-use rqps_lab::{Event, Lab, Outcome, Remaining};
+use rqps_lab::{Event, Lab, Outcome, Remaining, Restarts};
 use rqps_plan::{Matrix, Plan};
 use rqps_system::Cancel;
 use serde::{Deserialize, Serialize};
@@ -124,6 +124,7 @@ fn record(items: &[Item]) -> Vec<(f64, Line)> {
             watch: &mut watch,
             cancel: &Cancel::default(),
             keep_data: false,
+            restarts: &Restarts::default(),
             judge: &interim,
         };
         let outcome = rqps_lab::run(&mut lab, &mut directory, ready).unwrap();

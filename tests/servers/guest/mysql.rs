@@ -46,6 +46,43 @@ fn rights_on_its_database_are_all_it_takes_and_nothing_is_left() {
 }
 
 #[test]
+fn settings_of_sessions_are_compared_and_a_second_set_of_tables_needs_its_rights() {
+    let rqps = Rqps::with_own_locks();
+    for start in BOTH {
+        let server = with_guest(&rqps, start, &[]);
+        let (before, url) = (server.everything(), server.url("guest", ""));
+        let _ = fs::remove_dir_all(rqps.out());
+        let out = rqps.out().display().to_string();
+        let compare = |others: &str, test: &str| {
+            rqps.run(&format!(
+                "compare a={url} {others} --workload micro:{test} --rows 2K --secs 0.2 --rounds 3 \
+                 --out {out}"
+            ))
+        };
+        let ended = compare(&format!("b={url}&set.sort_buffer_size=4194304"), "point-query");
+        assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+        assert!(ended.stdout.contains("sort_buffer_size"), "{}", ended.stdout);
+        assert_eq!(server.everything(), before);
+        let _ = fs::remove_dir_all(rqps.out());
+        let settings = format!("b={url}&set.sort_buffer_size=64M");
+        let refused = compare(&settings, "point-query").expect_code(2);
+        refused.says(&["cannot set 'sort_buffer_size' to '64M'"]);
+        let refused = compare(&format!("b={url}&set.autocommit=0"), "point-query");
+        refused.expect_code(2).says(&["rqps sets 'autocommit' itself"]);
+        // Tests that write need a database for each.
+        let settings = format!("b={url}&set.sort_buffer_size=4194304");
+        let refused = compare(&settings, "update-index").expect_code(2);
+        refused.says(&["lacks rights", "grant all on `rqps%`.* to 'guest'@'%'"]);
+        assert!(!rqps.out().exists());
+        server.sql("", &["grant all on `rqps%`.* to guest@'%'"]);
+        let ended = compare(&settings, "update-index");
+        assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
+        assert_eq!(server.everything(), before);
+        rqps.assert_nothing_is_left();
+    }
+}
+
+#[test]
 fn sessions_have_what_statements_rely_on_whatever_the_server_is_set_to() {
     let rqps = Rqps::new();
     for start in BOTH {

@@ -25,6 +25,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct Server {
     is_postgres: bool,
+    root: PathBuf,
     child: Child,
     folder: TempDir,
     pub(crate) port: u16,
@@ -75,7 +76,8 @@ impl Server {
         for setting in settings {
             server.args(["-c", setting]);
         }
-        Server { is_postgres: true, child: server.spawn().unwrap(), folder, port }.answering()
+        let child = server.spawn().unwrap();
+        Server { is_postgres: true, root, child, folder, port }.answering()
     }
 
     pub(crate) fn mysql(rqps: &Rqps, settings: &[&str]) -> Server {
@@ -87,7 +89,8 @@ impl Server {
         make.args(["--no-defaults", "--initialize-insecure"]);
         make.arg(format!("--datadir={}", data.display()));
         succeed(make, folder.path());
-        Self::mysqld(program(&root, "mysqld", folder.path()), folder, &["--mysqlx=OFF"], settings)
+        let server = program(&root, "mysqld", folder.path());
+        Self::mysqld(root, server, folder, &["--mysqlx=OFF"], settings)
     }
 
     pub(crate) fn mariadb(rqps: &Rqps, settings: &[&str]) -> Server {
@@ -113,10 +116,17 @@ impl Server {
         make.arg(format!("--datadir={}", data.display()));
         make.stdin(fs::File::open(folder.path().join("sql")).unwrap());
         succeed(make, folder.path());
-        Self::mysqld(program(&root, "mariadbd", folder.path()), folder, &[&share, &base], settings)
+        let server = program(&root, "mariadbd", folder.path());
+        Self::mysqld(root, server, folder, &[&share, &base], settings)
     }
 
-    fn mysqld(mut server: Command, folder: TempDir, own: &[&str], settings: &[&str]) -> Server {
+    fn mysqld(
+        root: PathBuf,
+        mut server: Command,
+        folder: TempDir,
+        own: &[&str],
+        settings: &[&str],
+    ) -> Server {
         let port = free_port();
         server.arg("--no-defaults").args(own);
         server.arg(format!("--datadir={}", folder.path().join("data").display()));
@@ -125,7 +135,8 @@ impl Server {
         server.args([&format!("--port={port}"), "--bind-address=127.0.0.1", "--skip-log-bin"]);
         server.args(["--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M"]);
         server.args(settings.iter().map(|setting| format!("--{setting}")));
-        Server { is_postgres: false, child: server.spawn().unwrap(), folder, port }.answering()
+        let child = server.spawn().unwrap();
+        Server { is_postgres: false, root, child, folder, port }.answering()
     }
 
     fn answering(mut self) -> Server {
@@ -201,6 +212,23 @@ impl Server {
         let scheme = if self.is_postgres { "postgres" } else { "mysql" };
         let encrypted = if self.is_postgres { "?sslmode=disable" } else { "?ssl-mode=DISABLED" };
         format!("{scheme}://{account}@127.0.0.1:{port}/{database}{encrypted}")
+    }
+
+    /// What the owner of a Postgres types to restart it.
+    pub(crate) fn restart_command(&self) -> String {
+        let (root, data) = (self.root.display(), self.folder().join("data"));
+        format!(
+            "cd {data} && LD_LIBRARY_PATH={root}/libs:{root}/usr/lib/x86_64-linux-gnu setpriv \
+             --reuid={NOBODY} --regid={NOBODY} --clear-groups {root}/bin/pg_ctl restart -w -m fast \
+             -D {data} -l {data}/../restarted.log",
+            data = data.display()
+        )
+    }
+
+    /// The server's first process, which may have been started by somebody else since.
+    fn process(&self) -> Option<Pid> {
+        let file = fs::read_to_string(self.folder.path().join("data/postmaster.pid")).ok()?;
+        Pid::from_raw(file.lines().next()?.trim().parse().ok()?)
     }
 
     pub(crate) fn folder(&self) -> &Path {
@@ -279,7 +307,8 @@ impl Drop for Server {
         }
         // Postgres's other processes end with the first only if that is asked to end.
         let signal = if self.is_postgres { Signal::QUIT } else { Signal::KILL };
-        let _ = kill_process(Pid::from_child(&self.child), signal);
+        let process = self.process().unwrap_or(Pid::from_child(&self.child));
+        let _ = kill_process(process, signal);
         let _ = self.child.wait();
     }
 }

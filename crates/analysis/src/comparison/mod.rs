@@ -21,7 +21,7 @@ mod times;
 mod total;
 mod whole;
 
-use rqps_plan::{CONTROL, Cache, Comparison, Method};
+use rqps_plan::{CONTROL, Cache, Comparison, Method, Scope};
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Verdict;
@@ -56,6 +56,8 @@ pub struct Results<'a> {
     /// Every contender but the baseline, in the order of the plan.
     pub judged: Vec<Judged<'a>>,
     pub is_io_bound: bool,
+    /// What the verdicts are about.
+    pub scope: Scope,
     pub seed: u64,
     pub run: &'a Run,
     reading: Option<(f64, f64)>,
@@ -208,7 +210,8 @@ impl<'a> Results<'a> {
         });
         let judged = judged.collect();
         let (base, reading) = (base.clone(), observed::reading(&run.rounds));
-        Some(Results { plan, base, tests, judged, is_io_bound, seed, run, reading })
+        let scope = Scope::of(plan, &run.plan.contenders, tests.iter().any(Observed::writes));
+        Some(Results { plan, base, tests, judged, is_io_bound, scope, seed, run, reading })
     }
 
     /// The baseline, the contenders in the order of the plan, and the A/A control if there is one.

@@ -347,11 +347,14 @@ fn parts(pass: &RoundRecord, names: &[&str], quantity: Quantity) -> Vec<Slice> {
 }
 
 /// A DBMS inside the client has no server to read. For a server, the first client reads the cost of
-/// all clients, so the slices of the others have none.
+/// all clients, so the slices of the others have none. That of a remote server is not known: its
+/// clients have a CPU of their own.
 fn as_read(pass: &RoundRecord, contender: &str, quantity: Quantity) -> Quantity {
     let mut own = pass.slices.iter().filter(|slice| slice.arm == contender);
+    let of_clients = |arm: &Measurement| arm.slice_cost.get(Metric::ClientCpuUser);
+    let has_server = pass.arms.get(contender).is_some_and(|arm| of_clients(arm).is_some());
     match quantity {
-        Quantity::Cpu if own.all(|slice| slice.server_cpu == 0) => Quantity::Client,
+        Quantity::Cpu if !has_server && own.all(|slice| slice.server_cpu == 0) => Quantity::Client,
         _ => quantity,
     }
 }
@@ -417,6 +420,10 @@ mod tests {
         assert_eq!(level(&pass, "new", Quantity::Cpu), Some(8.0));
         assert_eq!(level(&pass, "new", Quantity::Client), Some(4.0));
         assert_eq!(level(&of_four_clients(0), "new", Quantity::Cpu), Some(4.0), "in the client");
+        let mut remote = of_four_clients(0);
+        let cost = Reading::from_iter([(Metric::ClientCpuUser, 1_000)]);
+        remote.arms.entry("new".to_string()).or_default().slice_cost = cost;
+        assert_eq!(level(&remote, "new", Quantity::Cpu), None, "nobody read its server");
     }
 
     #[test]

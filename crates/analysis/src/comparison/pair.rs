@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{CONTROL, Comparison, Method};
+use rqps_plan::{CONTROL, Comparison, Method, control_of};
 use rqps_stats::Estimate;
 use rqps_stats::control::widening;
 use rqps_stats::label::{CONTROL_ALPHA, Kind, Label};
@@ -120,6 +120,7 @@ impl Pair<'_> {
             costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
         }
         cell.times = self.times(test, &passes);
+        cell.own_control = self.own_control(&passes);
         let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
         let failed = |name: &str| Some(format!("{name} failed: {}", test.failure(name)?));
@@ -160,6 +161,17 @@ impl Pair<'_> {
                 Sample::Runs(passes.filter_map(|pass| self.runs(pass, quantity)).collect())
             }
         }
+    }
+
+    /// The contender's second measurement against it, if it has one.
+    fn own_control(&self, passes: &[&RoundRecord]) -> Option<Sample> {
+        let control = control_of(self.contender);
+        let ratio = |pass: &&RoundRecord| {
+            let restart = observed::restart(pass, &control, &[self.contender], Quantity::Rate)?;
+            Some(LogRatios { contender: restart.log_ratio, control: None })
+        };
+        let ratios: Vec<LogRatios> = passes.iter().filter_map(ratio).collect();
+        (!ratios.is_empty()).then_some(Sample::Slices(ratios))
     }
 
     /// If memory is too small for all servers, the A/A control may be in another measurement of the

@@ -10,12 +10,11 @@ use super::control::{MysqlControl, variable as global};
 use super::{grants, target};
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
+    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
+    text, variable,
 };
 use crate::remote::Remote;
 
-/// rqps's own database on a remote server.
-const DATABASE: &str = "rqps";
 /// The table that marks rqps's database.
 const MARK: &str = "made_by_rqps";
 /// The name of the lock that keeps other runs out.
@@ -83,6 +82,8 @@ const VARIABLES: [Variable; 32] = [
 struct MysqlGuest {
     /// Without a database: rqps needs only its own.
     login: Login,
+    /// rqps's own.
+    database: String,
 }
 
 /// A remote server, by its URL.
@@ -96,7 +97,8 @@ pub(crate) fn remote(
     cancel: &Cancel,
 ) -> Result<Remote, DbmsError> {
     let login = Login { database: String::new(), ..login(url, cancel)? };
-    Ok(Remote::new(contender.spec(), Arc::new(MysqlGuest { login }), &MysqlControl::Guest))
+    let guest = Arc::new(MysqlGuest { login, database: PLACE.to_string() });
+    Ok(Remote::new(contender, guest, &MysqlControl::Guest))
 }
 
 /// A session in the server's list.
@@ -125,28 +127,31 @@ impl MysqlGuest {
     }
 
     /// The database's mark: the run, the time, and whether the database existed before.
-    fn marks(connection: &mut dyn Connection) -> Result<Option<[String; 3]>, DbmsError> {
+    fn marks(&self, connection: &mut dyn Connection) -> Result<Option<[String; 3]>, DbmsError> {
+        let database = &self.database;
         let sql = format!(
-            "select count(*) from information_schema.tables where table_schema = '{DATABASE}' \
+            "select count(*) from information_schema.tables where table_schema = '{database}' \
              and table_name = '{MARK}' and table_type = 'BASE TABLE'"
         );
         if text(connection, &sql)? == "0" {
             return Ok(None);
         }
-        let sql = format!("select token, since, was_there from {DATABASE}.{MARK}");
+        let sql = format!("select token, since, was_there from {database}.{MARK}");
         let rows = query_if_allowed(connection, &sql)?.unwrap_or_default();
         let mut fields = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
         Ok(Some(std::array::from_fn(|_| fields.next().unwrap_or_default())))
     }
 
     fn write_mark(
+        &self,
         connection: &mut dyn Connection,
         token: &str,
         was_there: bool,
     ) -> Result<(), DbmsError> {
+        let database = &self.database;
         let since = "select date_format(utc_timestamp(), '%Y-%m-%d %H:%i:%s UTC')";
         let since = text(connection, since)?;
-        let mark = format!("{DATABASE}.{MARK}");
+        let mark = format!("{database}.{MARK}");
         connection.run(&format!("drop table if exists {mark}"))?;
         connection.run(&format!(
             "create table {mark} (token varchar(64) not null primary key, \
@@ -161,20 +166,22 @@ impl MysqlGuest {
     /// Removes the database that was just created but could not be marked, unless another run or
     /// user has begun to use it since.
     fn remove_unmarked(&self) -> Result<(), DbmsError> {
+        let database = &self.database;
         let connection = &mut *self.connect()?;
         if self.lock(connection)?
             && let Some(Contents { mark: None, tables, others, .. }) = self.contents(connection)?
             && tables.is_empty()
             && others.is_empty()
         {
-            connection.run(&format!("drop database {DATABASE}"))?;
+            connection.run(&format!("drop database {database}"))?;
         }
         Ok(())
     }
 
-    fn exists(connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+    fn exists(&self, connection: &mut dyn Connection) -> Result<bool, DbmsError> {
+        let database = &self.database;
         let sql = format!(
-            "select count(*) from information_schema.schemata where schema_name = '{DATABASE}'"
+            "select count(*) from information_schema.schemata where schema_name = '{database}'"
         );
         Ok(text(connection, &sql)? != "0")
     }
@@ -182,7 +189,47 @@ impl MysqlGuest {
 
 impl Guest for MysqlGuest {
     fn place(&self) -> String {
-        format!("database '{DATABASE}' on {}", self.login.address)
+        let database = &self.database;
+        format!("database '{database}' on {}", self.login.address)
+    }
+
+    fn name(&self) -> &str {
+        &self.database
+    }
+
+    fn at(&self, name: &str) -> Arc<dyn Guest> {
+        Arc::new(MysqlGuest { login: self.login.clone(), database: name.to_string() })
+    }
+
+    fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError> {
+        let sql = format!(
+            "select schema_name from information_schema.schemata where schema_name like '{PLACE}%' \
+             order by 1"
+        );
+        let rows = connection.query(&sql)?;
+        Ok(rows.into_iter().flatten().flatten().filter(|name| is_place(name)).collect())
+    }
+
+    fn server(&self) -> &'static str {
+        "select concat(@@hostname, ' port ', @@port, ' ', @@datadir)"
+    }
+
+    fn uptime(&self) -> &'static str {
+        "show global status like 'Uptime'"
+    }
+
+    fn activity(&self) -> &'static str {
+        "show global status like 'Questions'"
+    }
+
+    /// A number has no quotes, since those of other types are not taken as one.
+    fn session_setting(&self, name: &str, value: &str) -> [String; 2] {
+        let is_number = value.bytes().all(|it| it.is_ascii_digit() || it == b'.' || it == b'-');
+        let value = match is_number && value.parse::<f64>().is_ok() {
+            true => value.to_string(),
+            false => format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''")),
+        };
+        [format!("set session {name} = {value}"), format!("select @@session.{name}")]
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
@@ -232,7 +279,7 @@ impl Guest for MysqlGuest {
         let sessions = Self::sessions(connection)?;
         let of = sessions.into_iter().find(|session| session.id == id);
         let of = of.map(|it| format!(" of '{}' from {}", it.user, it.host)).unwrap_or_default();
-        let since = match Self::marks(connection)? {
+        let since = match self.marks(connection)? {
             Some([_, since, _]) if !since.is_empty() => format!(", at work since {since}"),
             _ => String::new(),
         };
@@ -254,6 +301,7 @@ impl Guest for MysqlGuest {
         connection: &mut dyn Connection,
         _contents: Option<&Contents>,
     ) -> Result<Vec<Missing>, DbmsError> {
+        let database = &self.database;
         let roles = query_if_allowed(connection, "select current_role()")?.unwrap_or_default();
         let role = roles.into_iter().next().and_then(|row| row.into_iter().next().flatten());
         // MySQL lists the rights of roles only if they are named; MariaDB always does.
@@ -261,16 +309,21 @@ impl Guest for MysqlGuest {
         let sql = format!("show grants for current_user(){}", using.unwrap_or_default());
         let rows = connection.query(&sql)?;
         let grants: Vec<String> = rows.into_iter().flatten().flatten().collect();
-        let names = grants::missing(&grants, DATABASE);
+        let names = grants::missing(&grants, database);
         if names.is_empty() {
             return Ok(Vec::new());
         }
         let account = text(connection, "select current_user()")?;
         let (user, host) = account.rsplit_once('@').unwrap_or((&account, "%"));
         let quoted = |name: &str| format!("'{}'", name.replace('\'', "''"));
+        // One statement for all sets of tables, where there are several.
+        let scope = match database == PLACE {
+            true => format!("{PLACE}.*"),
+            false => format!("`{PLACE}%`.*"),
+        };
         Ok(vec![Missing {
-            what: format!("{} on {DATABASE}.*", names.join(", ")),
-            remedy: format!("grant all on {DATABASE}.* to {}@{}", quoted(user), quoted(host)),
+            what: format!("{} on {database}.*", names.join(", ")),
+            remedy: format!("grant all on {scope} to {}@{}", quoted(user), quoted(host)),
         }])
     }
 
@@ -332,27 +385,28 @@ impl Guest for MysqlGuest {
     }
 
     fn target(&self, setup: Vec<String>) -> Target {
-        let database = DATABASE.to_string();
+        let database = self.database.clone();
         target(Login { database, setup, ..self.login.clone() })
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
-        if !Self::exists(connection)? {
+        let database = &self.database;
+        if !self.exists(connection)? {
             return Ok(None);
         }
-        let mark = Self::marks(connection)?.map(|[token, since, _]| Mark { token, since });
+        let mark = self.marks(connection)?.map(|[token, since, _]| Mark { token, since });
         let sql = format!(
             "select 'BASE TABLE', table_name, coalesce(data_length, 0) + coalesce(index_length, 0) \
-             from information_schema.tables where table_schema = '{DATABASE}' \
+             from information_schema.tables where table_schema = '{database}' \
              and table_type = 'BASE TABLE' and table_name <> '{MARK}' \
              union all select lower(table_type), table_name, 0 from information_schema.tables \
-             where table_schema = '{DATABASE}' and table_type <> 'BASE TABLE' \
+             where table_schema = '{database}' and table_type <> 'BASE TABLE' \
              union all select lower(routine_type), routine_name, 0 from information_schema.routines \
-             where routine_schema = '{DATABASE}' \
+             where routine_schema = '{database}' \
              union all select 'event', event_name, 0 from information_schema.events \
-             where event_schema = '{DATABASE}' \
+             where event_schema = '{database}' \
              union all select 'trigger', trigger_name, 0 from information_schema.triggers \
-             where trigger_schema = '{DATABASE}'"
+             where trigger_schema = '{database}'"
         );
         let (mut tables, mut others) = (Vec::new(), Vec::new());
         for row in connection.query(&sql)? {
@@ -374,7 +428,7 @@ impl Guest for MysqlGuest {
         let account = text(connection, "select current_user()")?;
         let user = account.rsplit_once('@').map_or(account.as_str(), |(user, _)| user);
         for session in Self::sessions(connection)? {
-            let is_at_work = session.command != "Sleep" && session.database == DATABASE;
+            let is_at_work = session.command != "Sleep" && session.database == self.database;
             if is_at_work && session.user == user && session.id != own {
                 // The session may have ended meanwhile.
                 query_if_allowed(connection, &format!("kill {}", session.id))?;
@@ -388,7 +442,8 @@ impl Guest for MysqlGuest {
         connection: &mut dyn Connection,
         tables: &[String],
     ) -> Result<(), DbmsError> {
-        let named = |table: &String| format!("{DATABASE}.`{}`", table.replace('`', "``"));
+        let database = &self.database;
+        let named = |table: &String| format!("{database}.`{}`", table.replace('`', "``"));
         let names: Vec<String> = tables.iter().map(named).collect();
         match connection.run(&format!("drop table if exists {}", names.join(", "))) {
             // Foreign keys of other tables in other databases.
@@ -402,15 +457,16 @@ impl Guest for MysqlGuest {
     }
 
     fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
-        let was_there = match Self::marks(connection)? {
+        let database = &self.database;
+        let was_there = match self.marks(connection)? {
             Some([_, _, was_there]) => was_there == "1",
-            None => Self::exists(connection)?,
+            None => self.exists(connection)?,
         };
-        let is_made = !Self::exists(connection)?;
+        let is_made = !self.exists(connection)?;
         if is_made {
-            connection.run(&format!("create database {DATABASE}"))?;
+            connection.run(&format!("create database {database}"))?;
         }
-        let marked = Self::write_mark(connection, token, was_there);
+        let marked = self.write_mark(connection, token, was_there);
         if marked.is_err() && is_made {
             // MySQL cannot create and mark it at once, and an unmarked one has no known owner.
             // Where it cannot be removed either, the next run treats it as one that existed before.
@@ -420,11 +476,12 @@ impl Guest for MysqlGuest {
     }
 
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let database = &self.database;
         // A database that existed before is left as it was found: empty.
-        if let Some([_, _, was_there]) = Self::marks(connection)?
+        if let Some([_, _, was_there]) = self.marks(connection)?
             && was_there == "1"
         {
-            connection.run(&format!("drop table {DATABASE}.{MARK}"))?;
+            connection.run(&format!("drop table {database}.{MARK}"))?;
             return Ok(());
         }
         // Dropping it removes all its contents, so it must contain nothing else.
@@ -438,12 +495,12 @@ impl Guest for MysqlGuest {
             let (place, names) = (self.place(), names.join(", "));
             return Err(GuestError::Others { place, names }.into());
         }
-        connection.run(&format!("drop database {DATABASE}"))?;
+        connection.run(&format!("drop database {database}"))?;
         Ok(())
     }
 
-    fn whereabouts(&self) -> (&'static str, &'static str) {
-        ("select database()", DATABASE)
+    fn whereabouts(&self) -> (&'static str, &str) {
+        ("select database()", &self.database)
     }
 
     fn settle(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {

@@ -10,12 +10,10 @@ use super::control::PostgresControl;
 use super::target;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, Variable, number, text, variable,
+    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
+    text, variable,
 };
 use crate::remote::Remote;
-
-/// rqps's own schema in a database of others.
-const SCHEMA: &str = "rqps";
 
 /// The beginning of the comment that marks rqps's schema; the run and a time follow.
 const MARK: &str = "made by rqps";
@@ -48,9 +46,7 @@ const LIMITS_SINCE: [(i64, &str); 3] = [
 /// Variables that every session sets. Those that only change the cost of a statement (the planner's
 /// switches, memory, `synchronous_commit`, the access method, the tablespace) stay as the server
 /// has them.
-const VARIABLES: [Variable; 18] = [
-    // The schema of all names without one.
-    variable("search_path", SCHEMA),
+const VARIABLES: [Variable; 17] = [
     // Neither statements nor sessions are cut short.
     variable("statement_timeout", "0"),
     variable("lock_timeout", "0"),
@@ -77,6 +73,8 @@ const VARIABLES: [Variable; 18] = [
 
 struct PostgresGuest {
     login: Login,
+    /// rqps's own, in a database of others.
+    schema: String,
 }
 
 /// A remote server, by its URL.
@@ -89,8 +87,8 @@ pub(crate) fn remote(
     url: &str,
     cancel: &Cancel,
 ) -> Result<Remote, DbmsError> {
-    let guest = Arc::new(PostgresGuest { login: login(url, cancel)? });
-    Ok(Remote::new(contender.spec(), guest, &PostgresControl))
+    let guest = Arc::new(PostgresGuest { login: login(url, cancel)?, schema: PLACE.to_string() });
+    Ok(Remote::new(contender, guest, &PostgresControl))
 }
 
 /// A quoted name in SQL.
@@ -149,7 +147,8 @@ impl PostgresGuest {
     /// The comment on rqps's schema, if there is such a schema, and its owner, if that is another
     /// role and no superuser. That this role is a member of the owner is not enough: before 16 a
     /// role could grant itself to any other.
-    fn schema(
+    fn schema_of_ours(
+        &self,
         connection: &mut dyn Connection,
     ) -> Result<Option<(String, Option<String>)>, DbmsError> {
         let sql = format!(
@@ -157,7 +156,8 @@ impl PostgresGuest {
              case when r.rolname = current_user or r.rolsuper then null \
               else coalesce(r.rolname, '?') end \
              from pg_namespace n left join pg_roles r on r.oid = n.nspowner \
-             where n.nspname = '{SCHEMA}'"
+             where n.nspname = '{}'",
+            self.schema
         );
         let found = connection.query(&sql)?.into_iter().next();
         Ok(found.map(|row| {
@@ -175,8 +175,41 @@ impl PostgresGuest {
 
 impl Guest for PostgresGuest {
     fn place(&self) -> String {
-        let Login { database, address, .. } = &self.login;
-        format!("schema '{SCHEMA}' of database '{database}' on {address}")
+        let PostgresGuest { login: Login { database, address, .. }, schema } = self;
+        format!("schema '{schema}' of database '{database}' on {address}")
+    }
+
+    fn name(&self) -> &str {
+        &self.schema
+    }
+
+    fn at(&self, name: &str) -> Arc<dyn Guest> {
+        Arc::new(PostgresGuest { login: self.login.clone(), schema: name.to_string() })
+    }
+
+    fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError> {
+        let sql = format!("select nspname from pg_namespace where nspname ~ '^{PLACE}' order by 1");
+        let names = Self::column(connection, &sql)?;
+        Ok(names.into_iter().filter(|name| is_place(name)).collect())
+    }
+
+    /// A copy of a server has the same identifier, and was started at another time.
+    fn server(&self) -> &'static str {
+        "select (select system_identifier::text from pg_control_system()) || ' port ' || \
+         current_setting('port')"
+    }
+
+    fn uptime(&self) -> &'static str {
+        "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())"
+    }
+
+    fn activity(&self) -> &'static str {
+        "select sum(xact_commit + xact_rollback) from pg_stat_database"
+    }
+
+    fn session_setting(&self, name: &str, value: &str) -> [String; 2] {
+        let (quoted, value) = (literal(name), literal(value));
+        [format!("set {name} = {value}"), format!("select current_setting({quoted})")]
     }
 
     fn connect(&self) -> Result<Box<dyn Connection>, DbmsError> {
@@ -255,6 +288,7 @@ impl Guest for PostgresGuest {
         connection: &mut dyn Connection,
         contents: Option<&Contents>,
     ) -> Result<Vec<Missing>, DbmsError> {
+        let schema = &self.schema;
         let role = quoted(&text(connection, "select current_user")?);
         let database = quoted(&text(connection, "select current_database()")?);
         let mut missing = Vec::new();
@@ -269,11 +303,11 @@ impl Guest for PostgresGuest {
         } else {
             let sql = format!(
                 "select rolname from pg_namespace n join pg_roles r on r.oid = n.nspowner \
-                 where nspname = '{SCHEMA}' and not pg_has_role(r.oid, 'usage')"
+                 where nspname = '{schema}' and not pg_has_role(r.oid, 'usage')"
             );
             for owner in Self::column(connection, &sql)? {
                 missing.push(Missing {
-                    what: format!("ownership of schema {SCHEMA}, whose owner is '{owner}'"),
+                    what: format!("ownership of schema {schema}, whose owner is '{owner}'"),
                     remedy: format!("log in as '{owner}', or drop the schema"),
                 });
             }
@@ -353,12 +387,11 @@ impl Guest for PostgresGuest {
     }
 
     fn set(&self, variables: &[&Variable]) -> String {
-        let set = |variable: &&Variable| match variable.name {
-            // A list, of which a single literal would be one name.
-            "search_path" => format!("set search_path = {}", quoted(variable.value)),
-            name => format!("set {name} = {}", literal(variable.value)),
-        };
-        variables.iter().map(set).collect::<Vec<_>>().join("; ")
+        let set =
+            |variable: &&Variable| format!("; set {} = {}", variable.name, literal(variable.value));
+        let others: String = variables.iter().map(set).collect();
+        // The schema of all names without one.
+        format!("set search_path = {}{others}", quoted(&self.schema))
     }
 
     fn target(&self, setup: Vec<String>) -> Target {
@@ -366,7 +399,7 @@ impl Guest for PostgresGuest {
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
-        let Some((comment, owner)) = Self::schema(connection)? else { return Ok(None) };
+        let Some((comment, owner)) = self.schema_of_ours(connection)? else { return Ok(None) };
         let mark = comment.strip_prefix(MARK).map(|rest| {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
             Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
@@ -375,7 +408,7 @@ impl Guest for PostgresGuest {
         // It would also drop triggers and rules that others added to rqps's tables, and views and
         // keys, also elsewhere, would prevent it.
         let sql = format!(
-            "with place as (select oid from pg_namespace where nspname = '{SCHEMA}'), \
+            "with place as (select oid from pg_namespace where nspname = '{schema}'), \
              things as (select d.classid, d.objid from pg_depend d, place \
               where d.refclassid = 'pg_namespace'::regclass and d.refobjid = place.oid \
               union select 'pg_trigger'::regclass, t.oid from pg_trigger t \
@@ -418,13 +451,14 @@ impl Guest for PostgresGuest {
     }
 
     fn end_sessions(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let schema = &self.schema;
         // A session that is creating a table, which is not visible yet, has locked the schema.
         let sql = format!(
             "select pg_terminate_backend(a.pid) from pg_stat_activity a \
              where a.datname = current_database() and a.usename = current_user \
              and a.application_name like 'rqps%' and a.pid <> pg_backend_pid() and exists (\
               select from pg_namespace n join pg_locks l on l.pid = a.pid \
-              left join pg_class c on c.oid = l.relation where n.nspname = '{SCHEMA}' \
+              left join pg_class c on c.oid = l.relation where n.nspname = '{schema}' \
               and (c.relnamespace = n.oid \
                or l.classid = 'pg_namespace'::regclass and l.objid = n.oid))"
         );
@@ -437,7 +471,8 @@ impl Guest for PostgresGuest {
         connection: &mut dyn Connection,
         tables: &[String],
     ) -> Result<(), DbmsError> {
-        let named = |table: &String| format!("{SCHEMA}.{}", quoted(table));
+        let schema = &self.schema;
+        let named = |table: &String| format!("{schema}.{}", quoted(table));
         let names: Vec<String> = tables.iter().map(named).collect();
         match connection.run(&format!("drop table if exists {}", names.join(", "))) {
             // Views and keys elsewhere that depend on them.
@@ -449,31 +484,33 @@ impl Guest for PostgresGuest {
     }
 
     fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
+        let schema = &self.schema;
         let since = "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')";
         let since = text(connection, since)?;
         let comment = literal(&format!("{MARK} {token} since {since} UTC"));
-        let create = match Self::schema(connection)? {
+        let create = match self.schema_of_ours(connection)? {
             // It may have been made since it was looked for.
             Some((_, Some(owner))) => {
                 return Err(GuestError::Owned { place: self.place(), owner }.into());
             }
             // The role may have lost the right to create schemas.
             Some((_, None)) => String::new(),
-            None => format!("create schema {SCHEMA}; "),
+            None => format!("create schema {schema}; "),
         };
         // In one message, which is one transaction: a schema without the mark would have no owner.
-        connection.run(&format!("{create}comment on schema {SCHEMA} is {comment}"))?;
+        connection.run(&format!("{create}comment on schema {schema} is {comment}"))?;
         Ok(())
     }
 
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
+        let schema = &self.schema;
         // Not its contents: objects that appeared since the check belong to others.
-        connection.run(&format!("drop schema if exists {SCHEMA}"))?;
+        connection.run(&format!("drop schema if exists {schema}"))?;
         Ok(())
     }
 
-    fn whereabouts(&self) -> (&'static str, &'static str) {
-        ("select current_schema()", SCHEMA)
+    fn whereabouts(&self) -> (&'static str, &str) {
+        ("select current_schema()", &self.schema)
     }
 
     /// Commits a message after everything else and waits until it is durable.

@@ -23,6 +23,9 @@ pub(super) const WARM: f64 = WARM_UP / (1.0 + WARM_UP);
 const FIRST_EXECUTIONS: u32 = 5;
 /// The least number of operations in a slice by time.
 const FEW: u32 = 10;
+/// … beside a remote server, whose answers take as long as the network does, up to this time.
+const FEW_REMOTE: u32 = 50;
+const LONGEST_REMOTE: Duration = Duration::from_secs(1);
 /// The minimum number of measured cycles by time, however long one takes.
 const FEWEST_CYCLES: usize = 6;
 /// … and by count, up to this time of an operation: each cycle has its mirror image.
@@ -75,6 +78,12 @@ impl Cut {
         }
     }
 
+    /// The slices by time of a test whose operations take this long, mostly on the network.
+    fn for_remote(self, slowest: Duration) -> Cut {
+        let slice = (slowest * FEW_REMOTE).min(LONGEST_REMOTE).max(self.slice);
+        Cut::by_time(slice, self.warm_up.max(slowest * 2))
+    }
+
     pub(super) fn is_by_count(&self) -> bool {
         self.by_count.is_some()
     }
@@ -125,6 +134,8 @@ pub(super) struct Beginning {
     /// The place of the baseline, which is the first to execute anything.
     pub(super) base: usize,
     pub(super) operation: u64,
+    /// There is a remote server.
+    pub(super) is_remote: bool,
 }
 
 impl Beginning {
@@ -174,6 +185,8 @@ pub(super) fn warm_up(
     before.extend(drive(&turns, cut.slicing, (WARM / 2.0, WARM))?);
     if test.is_numbered {
         cut = usual.for_operations(slowest(&before));
+    } else if first.is_remote {
+        cut = usual.for_remote(slowest(&before));
     }
     Ok(Warmed { before, cut })
 }

@@ -102,7 +102,7 @@ pub(super) fn make(
         }
     }
     if counter.is_loaded && !lab.keep_data {
-        unload(setting, LOAD, false);
+        unload(lab, setting, LOAD, false);
     }
     Ok(())
 }

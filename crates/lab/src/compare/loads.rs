@@ -15,6 +15,7 @@ use rqps_plan::{Memory, Plan};
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::{Assigned, Driver, Task};
 
+use super::remote;
 use super::round::{Draw, Setting, driver};
 use crate::arm::Arm;
 use crate::contender::{allow_connections, describe, file_error, keep};
@@ -55,9 +56,9 @@ impl Folders {
         &self.0
     }
 
-    /// Removes a load of all arms, which no round needs any more.
-    fn forget(&self, arms: usize, load: u32) {
-        for arm in 0..arms {
+    /// Removes a load of these arms, which no round needs any more.
+    fn forget(&self, arms: impl Iterator<Item = usize>, load: u32) {
+        for arm in arms {
             let loaded = self.loaded(arm, load);
             let _ = fs::remove_dir_all(&loaded);
             let _ = fs::remove_file(beside(&loaded));
@@ -88,12 +89,49 @@ pub(crate) fn load(
     let mut first = None;
     let mut order: Vec<usize> = members.into_iter().collect();
     order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
-    order.retain(|place| !setting.folders.loaded(*place, number).exists());
+    let all = order.clone();
+    order.retain(|place| {
+        let arm = &setting.arms[*place];
+        let is_lost = setting.lost.has(&arm.name);
+        arm.tables == *place && !is_lost && !setting.folders.loaded(*place, number).exists()
+    });
     let at_once = if setting.fit_together { order.len().max(1) } else { 1 };
     for arms in order.chunks(at_once) {
         side_by_side(lab, directory, setting, arms, (number, &mut first))?;
     }
+    if !order.is_empty() {
+        for place in all {
+            describe_sharing(lab, directory, setting, (place, number))?;
+        }
+    }
     Ok(())
+}
+
+/// Stores the description of a contender that works on tables of another.
+fn describe_sharing(
+    lab: &Lab<'_>,
+    directory: &mut RunDirectory,
+    setting: &Setting<'_>,
+    (place, load): (usize, u32),
+) -> Result<(), LabError> {
+    let arm = &setting.arms[place];
+    if arm.tables == place || arm.is_control {
+        return Ok(());
+    }
+    let (contender, dbms) = (&setting.plan.contenders[arm.index], &*setting.ready[arm.index]);
+    let begun = Instant::now();
+    let at = Place {
+        data: setting.folders.loaded(arm.tables, load),
+        log: directory.log(&arm.name),
+        set: arm.tables as u32,
+        is_shared: true,
+        ..Place::default()
+    };
+    let described = || {
+        let server = dbms.start(lab.home, &at, lab.cancel)?;
+        describe(contender, dbms, &*server, begun.elapsed().as_secs_f64())
+    };
+    keep(directory, contender, &described().map_err(|error| error.of(&arm.name))?)
 }
 
 /// A contender with the rows of its tables.
@@ -142,9 +180,18 @@ fn side_by_side(
                 check_rows(first.get_or_insert_with(|| rows.clone()), &rows)?;
                 made.keep(lab, directory, plan, arm).map_err(|error| error.of(&arm.name))
             });
-            if let Err(error) = kept {
-                cancel.request();
-                failed.get_or_insert(error);
+            match kept {
+                Ok(()) => {}
+                // Others go on without a server that went away. The baseline is always needed.
+                Err(error) if arm.is_remote && !arm.is_base() && error.is_disconnect() => {
+                    setting.lost.add(&arm.name);
+                    let (contender, error) = (arm.name.clone(), error.to_string());
+                    (lab.watch)(Event::Failed { contender, error });
+                }
+                Err(error) => {
+                    cancel.request();
+                    failed.get_or_insert(error);
+                }
             }
         }
     });
@@ -152,10 +199,13 @@ fn side_by_side(
 }
 
 /// Removes the data of this round alone, or, if data are kept, those of the round before.
-pub(crate) fn unload(setting: &Setting<'_>, round: u32, keeps: bool) {
+pub(crate) fn unload(lab: &mut Lab<'_>, setting: &Setting<'_>, round: u32, keeps: bool) {
     let round = round - u32::from(keeps);
     if setting.comparison.loads.is_none() && round > 0 {
-        setting.folders.forget(setting.arms.len(), setting.comparison.load_of(round));
+        remote::remove(lab, setting, setting.comparison.load_of(round));
+        // The record of tables that could not be removed from a server stays.
+        let own = (0..setting.arms.len()).filter(|place| !setting.arms[*place].is_remote);
+        setting.folders.forget(own, setting.comparison.load_of(round));
     }
 }
 
@@ -191,12 +241,16 @@ impl Load<'_> {
         }
         let begun = Instant::now();
         let mut laps = Laps::begin();
-        let place = Place { data: fresh.clone(), log: self.log.clone(), ..Place::default() };
+        let (data, log, set) = (fresh.clone(), self.log.clone(), arm.tables as u32);
+        let place = Place { data, log, set, ..Place::default() };
         let mut server = dbms.start(home, &place, cancel)?;
         let start_seconds = begun.elapsed().as_secs_f64();
         laps.lap("start");
         let record = describe(&plan.contenders[arm.index], *dbms, &*server, start_seconds)?;
-        allow_connections(&record, plan)?;
+        // A remote server was inspected before anything was created there.
+        if !arm.is_remote {
+            allow_connections(&record, plan)?;
+        }
         laps.lap("describe");
         let (mut note, mut rows) = (None, BTreeMap::new());
         // A chain begins with filling its tables, and measures that.
@@ -297,7 +351,7 @@ mod tests {
         assert_eq!(folders.note(1, 2).as_deref(), Some("the vacuum was given up"));
         assert_eq!(fs::read_dir(&loaded).unwrap().count(), 0, "only its DBMS writes there");
         assert_eq!((folders.note(0, 2), folders.note(1, 1)), (None, None), "those are other loads");
-        folders.forget(2, 2);
+        folders.forget(0..2, 2);
         assert_eq!((folders.note(1, 2), loaded.exists()), (None, false));
     }
 }

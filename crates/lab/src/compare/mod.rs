@@ -10,9 +10,11 @@ mod instructions;
 mod limits;
 mod loads;
 mod order;
+mod others;
 mod parts;
 mod pass;
 mod profile;
+mod remote;
 mod round;
 mod runs;
 mod seats;
@@ -25,7 +27,7 @@ use std::time::{Duration, Instant};
 use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
 use rqps_observe::{ReferenceLoop, ReferenceLoops};
-use rqps_plan::{Build, Comparison, Method, Plan};
+use rqps_plan::{Comparison, Method, Plan};
 use rqps_store::{Measurement, RoundRecord, RunDirectory, Status};
 use rqps_workload::Task;
 
@@ -44,20 +46,15 @@ use pass::REPEATS;
 pub(crate) use profile::{
     MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
 };
+use remote::Lost;
+pub use remote::Restarts;
+pub(crate) use remote::{compare_servers, validate};
 use round::{Draw, Round, Scene, Setting};
 use stored_baseline::Earlier;
 pub use stored_baseline::{StoredBaselineError, stored_baseline};
 
 /// The duration of the reference loop, which shows whether the machine is as fast as before.
 const REFERENCE_LOOP: Duration = Duration::from_millis(50);
-
-/// Refuses what is wrong with a comparison before anything is started.
-pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
-    if plan.contenders.iter().any(|one| matches!(one.build, Build::Server { .. })) {
-        return Err(LabError::ForeignServer);
-    }
-    Ok(())
-}
 
 /// Two runs at a time would disturb each other, so the caller holds the lock of the host.
 pub(crate) fn run(
@@ -69,6 +66,7 @@ pub(crate) fn run(
     treatment: &Treatment,
 ) -> Result<Outcome, LabError> {
     let began = Instant::now();
+    remote::have_commands(comparison, lab.restarts)?;
     let arms = arms(plan, treatment);
     let folders = Folders::new(folder(lab, directory)?);
     let parts = match directory.manifest.groups.clone() {
@@ -94,6 +92,8 @@ pub(crate) fn run(
         // Of whole runs it is not known.
         fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
         failing: Failing::new(),
+        lost: Lost::default(),
+        servers: remote::servers(plan, ready)?,
     };
     if setting.is_used_once() {
         // Each round makes directories and removes those of the round before.
@@ -119,11 +119,16 @@ pub(crate) fn run(
         outcome = ended(lab, "instructions", made)?;
     }
     if outcome == Outcome::Complete && !lab.keep_data {
+        for load in 1..=comparison.loads.unwrap_or(0) {
+            remote::remove(lab, &setting, load);
+        }
         folders.remove_all();
+    } else {
+        remote::tell_left(lab, &setting);
     }
     if lab.keep_data {
         let most = comparison.rounds + comparison.confirm.unwrap_or(0);
-        for (place, arm) in arms.iter().enumerate() {
+        for (place, arm) in arms.iter().enumerate().filter(|(_, arm)| !arm.is_remote) {
             let Some(path) = folders.last(place, most) else { continue };
             (lab.watch)(Event::DataKept { contender: arm.name.clone(), path });
         }
@@ -188,7 +193,11 @@ fn rounds(
         let rounds = if is_fresh { last } else { comparison.rounds };
         let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        let mut made = load(lab, directory, setting, setting.measured(), number);
+        let mut made = remote::restart(lab, directory, setting, number);
+        laps.lap("restart");
+        if made.is_ok() {
+            made = load(lab, directory, setting, setting.measured(), number);
+        }
         laps.lap("load");
         if passes.is_empty() && made.is_err() {
             // There is nothing to report yet.
@@ -205,7 +214,8 @@ fn rounds(
         if outcome != Outcome::Complete {
             return Ok(outcome);
         }
-        unload(setting, number, lab.keep_data);
+        let keeps = lab.keep_data;
+        unload(lab, setting, number, keeps);
         laps.lap("unload");
         laps.tell(&format!("round {number}"));
         let seconds = round_began.elapsed().as_secs_f64();
@@ -219,7 +229,7 @@ fn rounds(
         arm.failure().is_some() && (arm.status != Status::Overdue || name == base)
     };
     let failed = directory.rounds()?.iter().any(|pass| pass.arms.iter().any(is_failure));
-    Ok(if failed { Outcome::Failed } else { Outcome::Complete })
+    Ok(if failed || !setting.lost.is_empty() { Outcome::Failed } else { Outcome::Complete })
 }
 
 /// The reference loop of the run, the same in every session. Whole runs are compared with its usual
@@ -273,6 +283,9 @@ pub(crate) struct Journal<'a> {
 impl Journal<'_> {
     /// Whether an arm has failed in a test: then it is excluded from that test.
     pub(crate) fn has_failed(&self, test: &str, arm: &Arm) -> bool {
+        if self.setting.lost.has(&arm.name) {
+            return true;
+        }
         if self.setting.failing.contains(&(test.to_string(), arm.name.clone())) {
             return true;
         }
@@ -297,7 +310,8 @@ impl Journal<'_> {
             true => able.iter().all(|one| made.iter().any(|pass| is_in(pass, one))),
             false => !made.is_empty(),
         };
-        able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
+        let is_compared = able.iter().any(|one| one.index > 0 && !one.is_control);
+        is_compared && able.iter().any(|one| one.is_base()) && !is_made
     }
 
     /// The attempts at a test in this round by the same arms.

@@ -48,6 +48,9 @@ impl Parts {
         }
         let need = |one: &Arm| -> Result<u64, LabError> {
             let contender = &plan.contenders[one.index];
+            if one.is_remote {
+                return Ok(0);
+            }
             let chosen = crate::cache(plan, contender, memory)?;
             let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
             // A control group may limit it to less, including the page cache of its files.
@@ -67,11 +70,13 @@ fn split(all: &[Arm], needs: &[u64], available: u64) -> Result<Parts, LabError> 
         return Ok(Parts { groups: vec![everybody], reason: None });
     }
     let fit = (1..=all.len()).take_while(|count| sum(&everybody[..*count]) <= available).count();
-    let control = all.iter().position(|one| one.is_control);
+    let control = all.iter().position(|one| one.is_control && one.index == 0);
     let mut groups = Vec::new();
     let mut has_control = false;
-    for place in (1..all.len()).filter(|place| Some(*place) != control) {
+    for place in (1..all.len()).filter(|place| !all[*place].is_control) {
         let mut group = vec![0, place];
+        let is_its_control = |other: &Arm| other.is_control && other.index == all[place].index;
+        group.extend(all.iter().position(is_its_control));
         let needed = sum(&group);
         if needed > available {
             let (base, contender) = (all[0].name.clone(), all[place].name.clone());
@@ -108,6 +113,8 @@ mod tests {
             dbms: Dbms::Sqlite,
             dialect: Dialect::SQLITE,
             is_control,
+            is_remote: false,
+            tables: index,
             injection: None,
         };
         let mut all: Vec<Arm> = (0..=contenders).map(|index| one(index, false)).collect();

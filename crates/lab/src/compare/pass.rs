@@ -66,6 +66,7 @@ impl<'a> Round<'a> {
         loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
+        let lost = &self.scene.setting.lost;
         let mut failed = self.absent.clone();
         let mut refused = 0;
         let mut slowest_of_base = Duration::ZERO;
@@ -74,7 +75,13 @@ impl<'a> Round<'a> {
             let mut pass = self.blank(test, attempt + 1);
             let died = match self.measure(lab, test, loops, &mut pass, slowest_of_base, share) {
                 Ok(()) => None,
-                Err(LabError::Driven { slot, error }) => Some(self.expel(slot, *error)),
+                Err(LabError::Driven { slot, error }) => {
+                    let one = self.running[slot].arm;
+                    if one.is_remote && error.is_disconnect() {
+                        lost.add(&one.name);
+                    }
+                    Some(self.expel(slot, *error))
+                }
                 Err(LabError::SlowOnAll(took)) => {
                     slowest_of_base = took;
                     continue;
@@ -101,6 +108,8 @@ impl<'a> Round<'a> {
                 pass.discarded = Some(format!("{contender}: {why}"));
                 failed.insert(contender.clone(), why.clone());
             }
+            // A later session measures the rest of a server that went away.
+            failed.retain(|contender, _| !lost.has(contender));
             for (contender, why) in &failed {
                 let arm = pass.arms.entry(contender.clone()).or_default();
                 if late.contains(contender) {
@@ -257,13 +266,16 @@ impl<'a> Round<'a> {
         let cpus = if clients == 1 { &room.cpus } else { &seats.cpus };
         pass.cpus = cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
+        let watched = self.watch_others()?;
 
         let comparison = setting.comparison;
         let usual = Cut::by_time(comparison.slice.0, comparison.warm_up.0);
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
         let mut random = setting.random(Draw::Slices, &which);
         let first_set = setting.random(Draw::Sets, &which).random::<u32>().into();
-        let first = Beginning { contenders: self.running.len(), base, operation: first_set };
+        let is_remote = self.running.iter().any(|one| one.arm.is_remote);
+        let first =
+            Beginning { contenders: self.running.len(), base, operation: first_set, is_remote };
         let (round, name) = (pass.round, pass.test.clone());
         if is_parallel && round == 1 {
             let note = "a query plan is parallel, so servers and client use all CPUs".to_string();
@@ -360,7 +372,7 @@ impl<'a> Round<'a> {
             arm.watched = driven.map(|slice| slice.operations + slice.warm_up_operations).sum();
         }
         let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
-        pass.machine = machine(&pass.arms, client_cpu / 1_000);
+        pass.machine = machine(&pass.arms, client_cpu / 1_000, !is_remote);
         let conduct = Conduct {
             window: &pass.machine,
             seconds: pass.seconds,
@@ -372,8 +384,11 @@ impl<'a> Round<'a> {
             missed_rate: None,
             background: if test.class.writes() { None } else { self.background(pass) },
         };
+        let sent: Vec<u64> =
+            (0..self.running.len()).map(|slot| sent(slot, before.iter().chain(&slices))).collect();
+        let busy = self.busy_servers(&watched, &sent)?;
         if comparison.guards {
-            pass.discarded = said(&guards(&conduct));
+            pass.discarded = said(&[guards(&conduct), busy].concat());
         }
         Ok(())
     }
@@ -510,6 +525,18 @@ impl<'a> Round<'a> {
     }
 }
 
+/// The statements that an arm was sent in slices, warm-ups included.
+fn sent<'s>(slot: usize, slices: impl Iterator<Item = &'s Vec<Slice>>) -> u64 {
+    let own = slices.flatten().filter(|slice| slice.contender == slot);
+    let of_slice = |slice: &Slice| {
+        let measured = slice.statements;
+        let measured = (measured.reads + measured.writes + measured.others).max(slice.operations);
+        let share = slice.warm_up_operations as f64 / slice.operations.max(1) as f64;
+        measured + (measured as f64 * share).ceil() as u64
+    };
+    own.map(of_slice).sum()
+}
+
 /// What a device counts, as at the end of an edge.
 const REQUESTS: [Metric; 4] =
     [Metric::DeviceReads, Metric::DeviceReadBytes, Metric::DeviceFlushes, Metric::DeviceFlushTime];
@@ -543,12 +570,13 @@ pub(super) fn driven(failure: Failure) -> LabError {
     }
 }
 
-/// The host's counters, with the CPU of all servers and clients together as the server's.
-fn machine(arms: &BTreeMap<String, Measurement>, client_cpu: u64) -> Reading {
+/// The host's counters, with the CPU of all servers and clients together as the server's. Without
+/// the former it is not known what others used: a remote server may be on this machine.
+fn machine(arms: &BTreeMap<String, Measurement>, client_cpu: u64, knows_servers: bool) -> Reading {
     use rqps_observe::Metric::{ClientCpuUser, ServerCpuSystem, ServerCpuUser};
     let costs = || arms.values().map(|arm| &arm.cost);
     let mut machine = costs().next().cloned().unwrap_or_default();
-    for metric in [ServerCpuUser, ServerCpuSystem] {
+    for metric in [ServerCpuUser, ServerCpuSystem].into_iter().filter(|_| knows_servers) {
         // An embedded DBMS has none.
         machine.set(metric, costs().filter_map(|cost| cost.get(metric)).sum());
     }

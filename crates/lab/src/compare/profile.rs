@@ -127,7 +127,7 @@ fn round(
     }
     round.stop()?;
     if !is_kept {
-        unload(scene.setting, scene.number, false);
+        unload(lab, scene.setting, scene.number, false);
     }
     Ok(())
 }
@@ -320,6 +320,8 @@ mod tests {
             dbms: Dbms::Postgres,
             dialect: Dialect::POSTGRES,
             is_control: name == CONTROL,
+            is_remote: false,
+            tables: 0,
             injection: None,
         };
         let arms = [(0, "base"), (1, "one"), (2, "two"), (0, CONTROL)].map(one);

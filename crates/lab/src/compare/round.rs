@@ -15,6 +15,7 @@ use rqps_workload::{Driver, Random, Site, Task, stream};
 
 use super::answers::Failing;
 use super::loads::{Folders, restore};
+use super::remote::Lost;
 use super::seats;
 use super::stored_baseline::Earlier;
 use super::together::together;
@@ -25,7 +26,8 @@ use crate::selftest::{DelaySite, Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// The uses of random draws in a comparison: the order of loads, of tests in a round, of server
-/// starts (slots), of slices, and of whole runs; and the first of the sets that slices begin with.
+/// starts (slots), of slices, of whole runs, and of the user's restarts; and the first of the sets
+/// that slices begin with.
 #[derive(Clone, Copy)]
 pub(crate) enum Draw {
     Loads = 1,
@@ -34,6 +36,7 @@ pub(crate) enum Draw {
     Slices,
     Runs,
     Sets,
+    Restarts,
 }
 
 /// The context that all rounds share.
@@ -52,6 +55,9 @@ pub(crate) struct Setting<'a> {
     pub(crate) fit_together: bool,
     /// Found when answers were compared.
     pub(crate) failing: Failing,
+    pub(crate) lost: Lost,
+    /// What identifies the remote servers of the contenders; none for those that rqps starts.
+    pub(crate) servers: Vec<Option<String>>,
 }
 
 impl Setting<'_> {
@@ -83,6 +89,18 @@ impl Setting<'_> {
         members.iter().any(|place| self.folders.loaded(*place, load).exists())
     }
 
+    /// Whether other arms work on the same tables as this one.
+    pub(super) fn is_shared(&self, arm: &Arm) -> bool {
+        self.arms.iter().filter(|other| other.tables == arm.tables).count() > 1
+    }
+
+    /// Whether no other member works on the server of this one.
+    fn is_alone(&self, arm: &Arm, members: &[usize]) -> bool {
+        let server = |arm: &Arm| self.servers[arm.index].as_ref();
+        let others = members.iter().map(|place| &self.arms[*place]);
+        server(arm).is_none() || others.filter(|other| server(other) == server(arm)).count() < 2
+    }
+
     /// Whether only one server is ever started on a load.
     pub(super) fn is_used_once(&self) -> bool {
         self.comparison.loads.is_none() && self.fit_together
@@ -95,7 +113,7 @@ impl Setting<'_> {
     }
 }
 
-/// The workload on an arm's server, which rqps started.
+/// The workload on an arm's server.
 pub(super) fn driver<'a>(
     plan: &'a Plan,
     arm: &Arm,
@@ -106,7 +124,7 @@ pub(super) fn driver<'a>(
         dbms: arm.dbms,
         dialect: arm.dialect,
         seed: plan.seed,
-        is_own: true,
+        is_own: !arm.is_remote,
         method: Method::Slices,
     };
     Ok(rqps_workload::driver(plan.workload(), site)?)
@@ -174,6 +192,7 @@ impl<'a> Round<'a> {
         let cpus = seats::common(scene);
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
+        slots.retain(|place| !setting.lost.has(&setting.arms[*place].name));
         let is_kept = lab.keep_data || scene.keeps_load;
         let slots = (0..).zip(slots).map(|(slot, place)| {
             let log = directory.log(&setting.arms[place].name);
@@ -189,8 +208,13 @@ impl<'a> Round<'a> {
             match started {
                 Ok(running) => round.running.push(running),
                 Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
-                Err(error) if arm.is_base() => return Err(error.of(&arm.name)),
                 Err(error) => {
+                    if arm.is_remote && error.is_disconnect() {
+                        setting.lost.add(&arm.name);
+                    }
+                    if arm.is_base() {
+                        return Err(error.of(&arm.name));
+                    }
                     let (contender, error) = (arm.name.clone(), error.to_string());
                     round.absent.insert(contender.clone(), error.clone());
                     (lab.watch)(Event::Failed { contender, error });
@@ -202,7 +226,8 @@ impl<'a> Round<'a> {
 
     /// Whether no contender remains, or the baseline is missing.
     pub(crate) fn is_over(&self) -> bool {
-        self.running.len() < 2 || !self.running.iter().any(|one| one.arm.is_base())
+        let arms = || self.running.iter().map(|one| one.arm);
+        !arms().any(|one| one.index > 0 && !one.is_control) || !arms().any(Arm::is_base)
     }
 
     pub(crate) fn stop(self) -> Result<(), LabError> {
@@ -226,21 +251,34 @@ impl<'a> Slot<'a, '_> {
         let Slot { scene, place, slot, log, .. } = self;
         let setting = scene.setting;
         let arm = &setting.arms[place];
-        let data = setting.folders.round(place);
         let load = setting.comparison.load_of(scene.number);
-        let loaded = setting.folders.loaded(place, load);
+        let loaded = setting.folders.loaded(arm.tables, load);
         let mut laps = Laps::begin();
-        let is_moved = setting.is_used_once() && !self.is_kept;
-        restore(&loaded, &data, is_moved, setting.plan.memory)?;
+        let data = match arm.is_remote {
+            true if !loaded.exists() => return Err(LabError::NotLoaded),
+            // The tables are on the server, once.
+            true => loaded,
+            false => {
+                let data = setting.folders.round(place);
+                let is_moved = setting.is_used_once() && !self.is_kept;
+                restore(&loaded, &data, is_moved, setting.plan.memory)?;
+                data
+            }
+        };
         laps.lap("restore");
         let delays = DelaySite::of_contender(&setting.plan.contenders[arm.index]);
         let dosing = Dosing::of(arm.injection, delays, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
-        let at = Place { data, log, environment, ..Place::default() };
+        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
+        let at = Place { data, log, environment, set, is_shared, ..Place::default() };
         let server = setting.ready[arm.index].start(home, &at, cancel)?;
         laps.lap("start");
         laps.tell(&format!("{}, server", arm.name));
-        let meter = server.meter()?;
+        // The counters of a server that others work on, too, do not show what this arm does.
+        let meter = match setting.is_alone(arm, scene.members) {
+            true => server.meter()?,
+            false => None,
+        };
         let note = setting.folders.note(place, load);
         let (group, _placement) = (None, None);
         let mut running = Running { arm, server, meter, group, dosing, slot, note, _placement };
@@ -263,9 +301,13 @@ impl Running<'_> {
         self.server.process().filter(|_| !self.server.is_embedded())
     }
 
-    /// Ends the server, and discards what it wrote in this round.
+    /// Ends the server, and discards what it wrote in this round. A remote one goes on, and its
+    /// tables are removed when no round needs them any more.
     pub(super) fn discard(mut self) -> Result<(), LabError> {
-        self.server.discard()?;
+        match self.arm.is_remote {
+            true => self.server.stop()?,
+            false => self.server.discard()?,
+        }
         Ok(self.group.map_or(Ok(()), Group::remove)?)
     }
 }

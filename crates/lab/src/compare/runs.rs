@@ -310,6 +310,7 @@ impl Turn<'_> {
             watch: &mut watch,
             cancel: lab.cancel,
             keep_data: false,
+            restarts: lab.restarts,
             judge: lab.judge,
         };
         let mut measured = measurement(&task);

@@ -14,8 +14,11 @@ pub(super) struct Seats {
 }
 
 /// One CPU for one client and all servers, so that only the CPU cost of a query remains. Empty for
-/// several clients.
+/// several clients, and beside remote servers, which nobody binds.
 pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
+    if scene.members.iter().any(|place| scene.setting.arms[*place].is_remote) {
+        return Vec::new();
+    }
     match (scene.setting.comparison.of.clients().iter().max(), allowed_cpus()) {
         (Some(1), Ok(cpus)) if !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
         _ => Vec::new(),

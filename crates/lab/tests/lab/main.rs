@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use rqps_analysis::comparison::Interim;
 use rqps_dbms::{Dbms, Home};
-use rqps_lab::{Event, Lab, Outcome, run_injected};
+use rqps_lab::{Event, Lab, Outcome, Restarts, run_injected};
 use rqps_load::Cancel;
 use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Contender, Count, Design, Microbenchmark, Plan, Span, Workload};
@@ -123,6 +123,7 @@ impl World {
             watch: &mut watch,
             cancel: &cancel,
             keep_data: false,
+            restarts: &Restarts::default(),
             judge: &judge,
         };
         let mut directory = self.directory();

@@ -1,6 +1,7 @@
 //! What a comparison says: the verdicts, their causes, and how certain they are.
 
 use rqps_analysis::diagnosis::Finding;
+use rqps_plan::Scope;
 
 use super::{Extent, Titled, answers, instructions, profile, steps, verdicts};
 use crate::comparison::{Judged, TAIL, TIMES_NOTE, Verdicts, metrics_together, ratio, span};
@@ -193,10 +194,13 @@ fn certainty(verdicts: &Verdicts<'_>, extent: Extent) -> Block {
 fn legend(verdicts: &Verdicts<'_>) -> String {
     let counted = verdicts.counted();
     let here = counted.here();
+    let each = match verdicts.scope {
+        Scope::Build => "each of which restarts all servers".to_string(),
+        scope => format!("each with {}", scope.renews()),
+    };
     format!(
-        "rQPS is {} per second as a share of the baseline's.{here} Intervals are over rounds, each \
-         of which restarts all servers, and adjusted for the number of tests. docs/verdicts.md \
-         explains how a verdict is reached.",
+        "rQPS is {} per second as a share of the baseline's.{here} Intervals are over rounds, {each}, \
+         and adjusted for the number of tests. docs/verdicts.md explains how a verdict is reached.",
         counted.many,
     )
 }

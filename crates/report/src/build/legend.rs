@@ -1,5 +1,6 @@
 //! The meaning of columns and words, also in print.
 
+use rqps_plan::Scope;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 
@@ -26,13 +27,9 @@ const LABELS: [(&str, &str); 7] = [
 ];
 
 /// Words in the tables of a comparison.
-const WORDS: [(&str, &str); 6] = [
+const WORDS: [(&str, &str); 5] = [
     ("rQPS", "operations per second as a share of the baseline's: 0.97 is 3 % slower"),
     ("MDE", "minimum detectable effect: the true change that is found with 80 % power at 5 %"),
-    (
-        "round",
-        "one restart of all servers and one measurement of each test; intervals are over rounds",
-    ),
     (
         "A/A control",
         "the baseline measured a second time, from data of its own; its difference is noise",
@@ -45,13 +42,18 @@ const WORDS: [(&str, &str); 6] = [
 pub(crate) fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Model) -> Vec<Block> {
     let counted = verdicts.counted();
     let operation = ("operation", counted.what.as_str());
+    let renewed = match verdicts.scope {
+        Scope::Build => "one restart of all servers",
+        scope => scope.renews(),
+    };
+    let round = format!("{renewed} and one measurement of each test; intervals are over rounds");
     let measures = matrix.measures.iter();
     let measures = measures.map(|of| (of.name.as_str(), format!("{} ({})", of.legend, of.unit)));
     let mut blocks = vec![
         Block::heading("Verdicts"),
         Block::terms(LABELS),
         Block::heading("Words"),
-        Block::terms([operation].into_iter().chain(WORDS)),
+        Block::terms([operation, ("round", round.as_str())].into_iter().chain(WORDS)),
         Block::heading("Measures"),
         Block::terms(measures),
     ];

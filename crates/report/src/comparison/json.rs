@@ -27,6 +27,8 @@ pub(crate) struct Comparison<'a> {
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
     baseline: String,
+    /// What the verdicts are about: `build`, `session`, `place`, `instance` or `instance+restart`.
+    scope: &'static str,
     /// The earlier run with the baseline's rounds; null if the baseline was measured in this run.
     baseline_from: Option<BaselineFrom>,
     /// Not all servers were up at the same time: the baseline took turns with one contender at a
@@ -88,7 +90,7 @@ struct Reading {
 #[derive(Serialize)]
 struct Contender<'a> {
     name: String,
-    /// It is the same build as the baseline, under another name: any difference is noise.
+    /// It is the same build or server as the baseline, under another name: any difference is noise.
     is_baseline: bool,
     /// Why all results of this contender are invalid.
     invalid: Option<String>,
@@ -147,6 +149,8 @@ struct Test {
     rate: Option<f64>,
     /// The A/A control against the baseline.
     control: Option<Ratio>,
+    /// The contender's own A/A control against it, if it is a remote server.
+    own_control: Option<Ratio>,
     /// How many times as wide as by their noise intervals are, because of the control.
     widened: f64,
     /// Whole runs that were not at one level, for each arm with such runs.
@@ -245,6 +249,7 @@ impl<'a> Comparison<'a> {
             remarks: verdicts.remarks(),
             discarded: discarded(verdicts),
             baseline: verdicts.base.clone(),
+            scope: verdicts.scope.name(),
             baseline_from: verdicts.drift().map(|drift| BaselineFrom {
                 path: drift.base.path.display().to_string(),
                 run: drift.base.run.clone(),
@@ -344,6 +349,7 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
         baseline_rate: observed.rate_beside(&verdicts.base, &judged.contender),
         rate: observed.rate(&judged.contender),
         control: verdict.control.as_ref().and_then(ratio),
+        own_control: verdict.own_control.as_ref().and_then(ratio),
         widened: verdict.widened,
         unsteady: verdicts.unsteady(observed).iter().map(unsteady).collect(),
         costs: verdict

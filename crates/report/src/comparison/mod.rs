@@ -13,6 +13,7 @@ mod printed;
 mod profile;
 mod profile_json;
 mod remarks;
+mod servers;
 mod together;
 mod verdict_row;
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_analysis::comparison::{Drift, Observed, Unsteady, other_percent, refusal};
-use rqps_plan::StoredBaseline;
+use rqps_plan::{Scope, StoredBaseline};
 use rqps_stats::digits::Digits;
 use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
 use rqps_stats::verdict::{SCREEN_ALPHA, Stage, Verdict};
@@ -49,9 +49,15 @@ impl Verdicts<'_> {
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<String> = self.drift().iter().map(stored_baseline).collect();
         remarks.extend(self.joined());
+        remarks.extend(self.scope.claim().map(str::to_string));
+        remarks.extend(self.judged.iter().filter_map(|judged| self.differences(judged)));
         let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
             let name = &judged.contender;
-            format!("{name} is the same build as the baseline: any difference is noise.")
+            let what = match self.scope {
+                Scope::Build => "the same build as the baseline",
+                _ => "the same server as the baseline, with the same settings",
+            };
+            format!("{name} is {what}: any difference is noise.")
         });
         remarks.extend(equals);
         remarks.extend(self.named_rates());
@@ -119,11 +125,18 @@ impl Verdicts<'_> {
         Some(format!("{}: retried operations, as the DBMS requested: {arms}.", test.name))
     }
 
-    /// How often the baseline differs from itself.
+    /// How often the baseline differs from itself, and contenders that have a control of their own.
     pub(crate) fn controls(&self) -> String {
+        let own: String = self.judged.iter().filter_map(own_control).collect();
+        self.control_of_baseline() + &own
+    }
+
+    fn control_of_baseline(&self) -> String {
         let Some(first) = self.judged.first().filter(|_| self.plan.control) else {
-            return "There is no A/A control, so the difference of a build from itself is not known."
-                .to_string();
+            let what = if self.scope == Scope::Build { "build" } else { "server" };
+            return format!(
+                "There is no A/A control, so the difference of a {what} from itself is not known."
+            );
         };
         let controls: Vec<&Estimate> =
             first.verdicts.iter().filter_map(|verdict| verdict.control.as_ref()).collect();
@@ -186,8 +199,9 @@ impl Verdicts<'_> {
             false => "Guards were off: measurements on a busy machine count. ",
         };
         format!(
-            "{others}{guards}Method: {}; {rounds}, each with a restart; data {}; seed {}.",
+            "{others}{guards}Method: {}; {rounds}, each with {}; data {}; seed {}.",
             method(self.plan),
+            self.scope.renews(),
             loaded(self.plan),
             self.seed
         )
@@ -300,6 +314,17 @@ impl Verdicts<'_> {
         };
         self.tests.iter().flat_map(|test| &test.passes).filter_map(|pass| of(pass)).collect()
     }
+}
+
+/// How often a contender on a server of its own differs from itself.
+fn own_control(judged: &Judged<'_>) -> Option<String> {
+    let controls = judged.verdicts.iter().filter_map(|verdict| verdict.own_control.as_ref());
+    let controls: Vec<&Estimate> = controls.collect();
+    let hits = controls.iter().filter(|control| control.p < CONTROL_HIT_ALPHA).count();
+    (!controls.is_empty()).then(|| {
+        let (contender, tests) = (&judged.contender, controls.len());
+        format!(" That of {contender} differs from it in {hits} of {tests}.")
+    })
 }
 
 /// `new in 4 of 6 runs (3 slow-down, 1 trend)`

@@ -8,7 +8,7 @@ use super::Model;
 use crate::document::{Cell, Heading, Row, Table};
 
 /// Where a server keeps its files and listens: different for every server, with no effect.
-const PLACES: [&str; 8] = [
+pub(crate) const PLACES: [&str; 8] = [
     "config_file",
     "data_directory",
     "external_pid_file",

@@ -17,7 +17,7 @@ mod summary;
 
 pub(crate) use columns::{by_column, by_known_column, by_step, step_headings};
 pub(crate) use costs::{costs, cpu_split};
-pub(crate) use differences::differences;
+pub(crate) use differences::{PLACES, differences};
 pub(crate) use engine::{ENGINE_NOTE, engine, has_engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, histograms};
 pub(crate) use matrix::{

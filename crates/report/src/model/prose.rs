@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rqps_analysis::names::list;
 use rqps_analysis::{builds, merged};
-use rqps_plan::{Cache, Comparison, Counts, Method};
+use rqps_plan::{Cache, Comparison, Counts, Method, Scope};
 use rqps_store::Status;
 
 use super::costs::IN_PROCESS;
@@ -68,7 +68,10 @@ fn facts(model: &Model) -> Vec<(&'static str, String)> {
     if plan.comparison().is_some_and(|comparison| comparison.only_instructions().is_some()) {
         facts.retain(|(what, _)| !TIMED.contains(what));
     }
-    facts.extend(plan.comparison().into_iter().flat_map(comparison_facts));
+    let writes = model.run.rounds.iter().any(|round| round.class.writes());
+    let of =
+        |comparison| comparison_facts(comparison, Scope::of(comparison, &plan.contenders, writes));
+    facts.extend(plan.comparison().into_iter().flat_map(of));
     facts.push(("seed", plan.seed.to_string()));
     facts.push(("transport", transports(model)));
     let cache = plan.cache.map(|cache| match cache {
@@ -107,7 +110,7 @@ fn told(all: impl Iterator<Item = String>) -> String {
     all.join("; ")
 }
 
-fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
+fn comparison_facts(comparison: &Comparison, scope: Scope) -> Vec<(&'static str, String)> {
     if comparison.only_instructions().is_some() {
         let method =
             "instructions of one client's operations, counted by callgrind; nothing is timed";
@@ -121,7 +124,7 @@ fn comparison_facts(comparison: &Comparison) -> Vec<(&'static str, String)> {
         .map_or(String::new(), |rounds| format!("; then {rounds} fresh ones for apparent changes"));
     vec![
         ("method", method(comparison)),
-        ("rounds", format!("at most {}, each with a restart{fresh}", comparison.rounds)),
+        ("rounds", format!("at most {}, each with {}{fresh}", comparison.rounds, scope.renews())),
         ("data", loaded(comparison)),
     ]
 }

@@ -64,6 +64,21 @@ fn the_size_of_a_change_decides_its_words() {
 }
 
 #[test]
+fn a_contender_that_differs_from_itself_is_as_doubtful_as_a_baseline_that_does() {
+    let own = |ratios: [f64; 8]| {
+        let ratio = |contender: f64| LogRatios { contender, control: None };
+        let own_control = Some(Sample::Slices(ratios.map(ratio).to_vec()));
+        let cell = Cell { own_control, ..exactly(&around(-0.03)) };
+        judge(&[cell], &Options::default()).verdicts[0].clone()
+    };
+    let [quiet, off] = [own(AROUND_ZERO), own(around(0.04))];
+    assert_eq!((quiet.label.to_string().as_str(), quiet.widened), ("regression", 1.0));
+    assert!(off.widened > 5.0, "{}", off.widened);
+    assert_eq!(off.label.to_string(), "invalid (its own A/A control differs from it by +4.1 %)");
+    assert!((off.own_control.unwrap().value - 0.04).abs() < 1e-9);
+}
+
+#[test]
 fn no_change_is_judged_at_ninety_percent() {
     // t on 7 degrees: 1.895 at 90 %, 2.365 at 95 %; half-widths of 1.8 % and 2.2 %.
     let ratios = AROUND_ZERO.map(|value| value * 0.0095 * (7.0_f64 * 8.0 / 36e-6).sqrt());

@@ -71,7 +71,7 @@ impl Simulated {
 fn round(is_numbered: bool, cost: fn(u64) -> f64, slowness: f64, number: u64) -> f64 {
     let (seed, slowness) = (Xoshiro256PlusPlus::seed_from_u64(number), [1.0, slowness, 1.0]);
     let mut simulated = Simulated { cost, slowness, next: [0; 3], random: seed.clone() };
-    let first = Beginning { contenders: 3, base: 0, operation: 1_000 * number };
+    let first = Beginning { contenders: 3, base: 0, operation: 1_000 * number, is_remote: false };
     let time = Duration::from_secs(1);
     let test = Task { time, is_numbered, ..task() };
     let mut random = seed;
@@ -176,7 +176,7 @@ fn the_time_of_an_operation_decides_what_a_slice_is() {
 
 #[test]
 fn cycles_fill_the_time_and_have_their_mirror_images() {
-    let first = Beginning { contenders: 3, base: 0, operation: 7 };
+    let first = Beginning { contenders: 3, base: 0, operation: 7, is_remote: false };
     let mut random = Xoshiro256PlusPlus::seed_from_u64(1);
     let mut measured = |time: f64| {
         let cut = USUAL.for_operations(milliseconds(time));
@@ -193,9 +193,20 @@ fn cycles_fill_the_time_and_have_their_mirror_images() {
 
 #[test]
 fn the_baseline_is_first_and_each_executes_five_times() {
-    let beginning = Beginning { contenders: 3, base: 1, operation: 7 };
+    let beginning = Beginning { contenders: 3, base: 1, operation: 7, is_remote: false };
     let [alone, others] = beginning.first_executions();
     assert_eq!((&alone.order[..], alone.from), (&[1][..], Some(7)));
     assert_eq!([alone.order, others.order].concat(), [1, 0, 2].repeat(5));
     assert_eq!(others.from, None, "they go on where they were sent to");
+}
+
+#[test]
+fn slices_beside_a_remote_server_have_enough_operations_whatever_the_network_takes() {
+    let slices = |millis: f64| {
+        let cut = USUAL.for_remote(milliseconds(millis));
+        (cut.slice, cut.warm_up)
+    };
+    assert_eq!(slices(0.04), (milliseconds(10.0), milliseconds(1.0)), "as on this machine");
+    assert_eq!(slices(1.0), (milliseconds(50.0), milliseconds(2.0)));
+    assert_eq!(slices(30.0), (milliseconds(1_000.0), milliseconds(60.0)), "at most a second");
 }

@@ -1,0 +1,238 @@
+//! Servers that rqps did not start, as contenders of a comparison: what is checked before the first
+//! round, what happens to those that go away, and the user's commands that restart them.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use rand::seq::SliceRandom;
+use rqps_dbms::{Dbms, Left};
+use rqps_plan::{Comparison, Contender, Plan};
+use rqps_store::RunDirectory;
+use rqps_system::program::{self, Surroundings};
+
+use super::round::{Draw, Setting};
+use crate::arm::Arm;
+use crate::contender::file_error;
+use crate::{Event, Lab, LabError};
+
+/// How long a command may take by default, and a restarted server to answer after it.
+const PATIENCE: Duration = Duration::from_secs(300);
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
+/// A server counts its age in whole seconds.
+const ROUNDED: Duration = Duration::from_secs(1);
+/// The lines of a command's output in an error.
+const LAST_LINES: usize = 20;
+
+/// The user's commands that restart remote servers.
+#[derive(Clone, Debug)]
+pub struct Restarts {
+    /// By the contender's name.
+    pub commands: Vec<(String, String)>,
+    /// How long a command may take.
+    pub timeout: Duration,
+}
+
+impl Default for Restarts {
+    fn default() -> Self {
+        Restarts { commands: Vec::new(), timeout: PATIENCE }
+    }
+}
+
+/// The remote arms that went away, by name. Others go on without them; a later session tries again.
+#[derive(Default)]
+pub(crate) struct Lost(Mutex<BTreeSet<String>>);
+
+impl Lost {
+    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn add(&self, name: &str) {
+        self.names().insert(name.to_string());
+    }
+
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.names().contains(name)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.names().is_empty()
+    }
+}
+
+/// Refuses a load that is kept on a remote server for all rounds while tests change it.
+pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
+    let Some(remote) = plan.contenders.iter().find(|one| one.is_remote()) else { return Ok(()) };
+    let tasks = rqps_workload::tasks(plan.workload())?;
+    let writes = tasks.iter().any(|task| task.class.writes() && !task.fills);
+    match writes && comparison.loads.is_some() {
+        true => Err(LabError::RemoteWrites(remote.name())),
+        false => Ok(()),
+    }
+}
+
+/// What identifies the server of each contender, or its URL if that is unknown; none for those that
+/// rqps starts.
+pub(super) fn servers(
+    plan: &Plan,
+    ready: &[Box<dyn Dbms>],
+) -> Result<Vec<Option<String>>, LabError> {
+    let both = plan.contenders.iter().zip(ready);
+    let server = |(contender, dbms): (&Contender, &Box<dyn Dbms>)| {
+        if !contender.is_remote() {
+            return Ok(None);
+        }
+        let url = Contender { settings: Vec::new(), label: None, ..contender.clone() }.spec();
+        Ok(Some(dbms.identity()?.unwrap_or(url)))
+    };
+    both.map(server).collect()
+}
+
+/// After all servers were reached: the contenders that are the baseline's server under another URL.
+/// Refuses contenders that turn out to have the same settings.
+pub(crate) fn compare_servers(
+    plan: &Plan,
+    ready: &[Box<dyn Dbms>],
+) -> Result<Vec<String>, LabError> {
+    let mut same = Vec::new();
+    let base = &plan.contenders[0];
+    let of_base = ready[0].identity()?;
+    for (contender, dbms) in plan.contenders.iter().zip(ready).skip(1) {
+        if contender.is_same_url(base) {
+            let names = || base.settings.iter().chain(&contender.settings).map(|(name, _)| name);
+            let names: BTreeSet<String> = names().cloned().collect();
+            let names: Vec<String> = names.into_iter().collect();
+            let (own, other) = (ready[0].in_sessions(&names)?, dbms.in_sessions(&names)?);
+            if !names.is_empty() && own == other {
+                let values = names.iter().zip(own).map(|(name, value)| format!("{name} = {value}"));
+                let values = values.collect::<Vec<_>>().join(", ");
+                return Err(LabError::SameSettings {
+                    contenders: (base.name(), contender.name()),
+                    values,
+                });
+            }
+        } else if of_base.is_some() && dbms.identity()? == of_base {
+            same.push(contender.name());
+        }
+    }
+    Ok(same)
+}
+
+/// Refuses a resumed comparison without the commands of its plan.
+pub(super) fn have_commands(comparison: &Comparison, given: &Restarts) -> Result<(), LabError> {
+    let is_given = |name: &&String| given.commands.iter().any(|(other, _)| other == *name);
+    match comparison.restarted.iter().find(|name| !is_given(name)) {
+        Some(name) => Err(LabError::NoRestartCommand(name.clone())),
+        None => Ok(()),
+    }
+}
+
+/// Restarts the remote servers that have a command, in random order, and waits until they answer.
+pub(super) fn restart(
+    lab: &mut Lab<'_>,
+    directory: &RunDirectory,
+    setting: &Setting<'_>,
+    round: u32,
+) -> Result<(), LabError> {
+    let restarts: &Restarts = lab.restarts;
+    let command = |arm: &Arm| {
+        let mut commands = restarts.commands.iter();
+        commands.find(|(name, _)| *name == arm.name).map(|(_, command)| command)
+    };
+    let arms = setting.arms.iter().filter(|arm| !setting.lost.has(&arm.name));
+    let mut restarted: Vec<_> = arms.filter_map(|arm| Some((arm, command(arm)?))).collect();
+    restarted.shuffle(&mut setting.random(Draw::Restarts, &[round.into()]));
+    for (arm, command) in restarted {
+        (lab.watch)(Event::Restarting { contender: arm.name.clone() });
+        let (dbms, log) = (&*setting.ready[arm.index], directory.log(&arm.name));
+        restart_one(lab, dbms, command, &log).map_err(|error| error.of(&arm.name))?;
+    }
+    Ok(())
+}
+
+/// The log has the output of the last command. It is no pipe, since a server that is started by the
+/// command may inherit it.
+fn restart_one(
+    lab: &mut Lab<'_>,
+    dbms: &dyn Dbms,
+    command: &str,
+    log: &Path,
+) -> Result<(), LabError> {
+    let begun = Instant::now();
+    let output = File::create(log).map_err(file_error("write", log))?;
+    let folder = std::env::current_dir().unwrap_or_else(|_| "/".into());
+    // The user's own command, such as ssh with the user's agent.
+    let around = Surroundings { folder: &folder, user: None, environment: &["*"], at_end: None };
+    let mut shell = program::command(Path::new("/bin/sh"), &around);
+    shell.arg("-c").arg(command);
+    let cancel = lab.cancel;
+    let failed = |why: String| {
+        let said = fs::read(log).unwrap_or_default();
+        let said = String::from_utf8_lossy(&said);
+        let lines: Vec<&str> = said.lines().collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+        let said = if last.is_empty() { String::new() } else { format!(". It said:\n{last}") };
+        LabError::Restart { why, said }
+    };
+    let limit = lab.restarts.timeout;
+    match program::run_into(&output, &mut shell, limit, &mut || cancel.check()) {
+        Ok(status) if status.success() => {}
+        Ok(status) => return Err(failed(format!("the command failed with {status}"))),
+        Err(program::RunError::Cancelled(wish)) => return Err(wish.into()),
+        Err(error) => return Err(failed(error.to_string())),
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let uptime = loop {
+        match dbms.uptime() {
+            Ok(uptime) => break uptime,
+            Err(error) if Instant::now() > deadline => {
+                return Err(failed(format!("the server does not answer: {error}")));
+            }
+            Err(_) => cancel.sleep_until(Instant::now() + LOOK_AGAIN)?,
+        }
+    };
+    match uptime.filter(|uptime| *uptime > begun.elapsed() + ROUNDED) {
+        None => Ok(()),
+        Some(uptime) => {
+            let seconds = uptime.as_secs();
+            let why = format!(
+                "the command ended well, but the server has been up for {seconds} s already"
+            );
+            Err(failed(why))
+        }
+    }
+}
+
+/// Says where the tables of a comparison are that stay on remote servers.
+pub(super) fn tell_left(lab: &mut Lab<'_>, setting: &Setting<'_>) {
+    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
+    for (place, arm) in setting.arms.iter().enumerate() {
+        if !arm.is_remote || arm.tables != place {
+            continue;
+        }
+        let last = setting.folders.last(place, most).and_then(|path| Left::read(&path));
+        if let Some(Left { place, url, .. }) = last {
+            (lab.watch)(Event::LeftOnServer { contender: arm.name.clone(), place, url });
+        }
+    }
+}
+
+/// Removes the tables of a load from remote servers, as far as these can be reached.
+pub(super) fn remove(lab: &mut Lab<'_>, setting: &Setting<'_>, load: u32) {
+    for (place, arm) in setting.arms.iter().enumerate() {
+        let data = setting.folders.loaded(place, load);
+        if !arm.is_remote || arm.tables != place || !data.exists() {
+            continue;
+        }
+        let left = Left::read(&data);
+        if let Err(error) = setting.ready[arm.index].disclaim(&data) {
+            tracing::info!("{}: its tables cannot be removed: {error}", arm.name);
+            if let Some(Left { place, url, .. }) = left {
+                (lab.watch)(Event::LeftOnServer { contender: arm.name.clone(), place, url });
+            }
+        }
+    }
+}
