@@ -399,6 +399,7 @@ impl Guest for PostgresGuest {
     }
 
     fn contents(&self, connection: &mut dyn Connection) -> Result<Option<Contents>, DbmsError> {
+        let schema = &self.schema;
         let Some((comment, owner)) = self.schema_of_ours(connection)? else { return Ok(None) };
         let mark = comment.strip_prefix(MARK).map(|rest| {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
