@@ -11,7 +11,7 @@ use rqps_dbms::Home;
 use rqps_lab::Restarts;
 use rqps_plan::{
     Cache, Comparison, Contender, Count, Design, Instructions, Method, Plan, PlanError, Profiled,
-    QueryMode, Scope, Span, StockKey, Workload,
+    QueryMode, Scope, ServiceLevel, Span, StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -31,6 +31,10 @@ pub(crate) const GIT_EXIT: &str = "--git-exit";
 const DEFAULT_BUDGET: Duration = Duration::from_secs(600);
 /// Shorter than this, a median over slices is no better than one of them.
 const SHORTEST_SECS: Duration = Duration::from_millis(200);
+/// Tails have what happens now and then.
+const SECS_AT_A_RATE: Span = Span(Duration::from_secs(30));
+/// A round tries several rates.
+const SECS_OF_A_TRY: Span = Span(Duration::from_secs(20));
 /// The number of rounds that a budget is divided by.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
 /// … and what fresh rounds of some tests add to it.
@@ -79,6 +83,19 @@ pub(crate) struct Arguments {
     /// Create the foreign keys of the standard (tpcc).
     #[arg(long, help_heading = MEASURE)]
     foreign_keys: bool,
+    /// Start operations when they are due, N per second, not one after the other
+    ///
+    /// An operation is timed from when it was due, so that one that waits for a slow one before it
+    /// counts as slow. Operations of all clients together, at random instants, the same for every
+    /// contender. Percentiles of these times have verdicts: see docs/latency.md.
+    #[arg(long, value_name = "N", help_heading = MEASURE)]
+    rate: Option<f64>,
+    /// Find the largest rate at which p percent of the operations end in TIME, as in p99=5ms
+    ///
+    /// Each round tries rates that are 3 % apart, each for --secs, as with --rate. The verdict is on
+    /// the largest rates.
+    #[arg(long, value_name = "pN=TIME", help_heading = MEASURE, conflicts_with = "rate")]
+    slo: Option<ServiceLevel>,
     /// Number of clients, each connected to every contender.
     #[arg(long, value_name = "N", help_heading = MEASURE, default_value_t = 1)]
     clients: u32,
@@ -86,7 +103,7 @@ pub(crate) struct Arguments {
     ///
     /// In the Insert Benchmark it is the length of each read-write step.
     ///
-    /// [default: 1, or what fits into --budget; 2 with --method runs]
+    /// [default: 1, or what fits into --budget; 2 with --method runs, 30 with --rate, 20 with --slo]
     #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
     /// Maximum number of rounds; each restarts all servers, but for remote ones.
@@ -205,8 +222,9 @@ pub(crate) struct Arguments {
     /// Exit with 1 on any regression, or only on other changes
     ///
     /// With code-path, a regression whose instructions are the same does not fail; with plan, only
-    /// changed query plans do, and with rows only wrong answers, which always fail.
-    #[arg(long, value_name = "regression|code-path|plan|rows", help_heading = OUTPUT,
+    /// changed query plans do, with latency only longer percentiles of times, and with rows only
+    /// wrong answers, which always fail.
+    #[arg(long, value_name = "regression|code-path|plan|latency|rows", help_heading = OUTPUT,
         default_value = "regression")]
     fail_on: ToFail,
     /// Exit as git bisect run wants it: 0 good, 1 bad, 125 skip, 128 stop
@@ -279,9 +297,10 @@ impl FromStr for ToFail {
             "regression" => Ok(ToFail(FailOn::Regression)),
             "code-path" => Ok(ToFail(FailOn::CodePath)),
             "plan" => Ok(ToFail(FailOn::Plan)),
+            "latency" => Ok(ToFail(FailOn::Latency)),
             "rows" => Ok(ToFail(FailOn::Rows)),
             _ => Err(format!(
-                "'{text}' is not a kind of change. Write regression, code-path, plan or rows"
+                "'{text}' is not a kind of change. Write regression, code-path, plan, latency or rows"
             )),
         }
     }
@@ -340,8 +359,10 @@ impl Arguments {
         // The cache of a remote server is fixed.
         let is_remote = contenders.iter().any(Contender::is_remote);
         let cache = self.session.cache().or((!is_remote).then_some(Cache::Cached));
+        (comparison.rate, comparison.slo) = (self.rate, self.slo);
         match self.method {
             Some(method) => comparison.method = method,
+            None if comparison.is_paced() => comparison.method = Method::Runs,
             None if comparison.of.is_chain() => {}
             // The selftest is of servers on this machine. What has to be measured alone is refused.
             None if is_remote => {
@@ -433,7 +454,12 @@ impl Arguments {
     fn fitting_secs(&self, tests: usize) -> Span {
         let is_by_runs = self.method == Some(Method::Runs)
             || self.method.is_none() && self.session.cache() == Some(Cache::IoBound);
-        let most = if is_by_runs { Asked::SECS_OF_RUN } else { Asked::SECS };
+        let most = match is_by_runs {
+            _ if self.rate.is_some() => SECS_AT_A_RATE,
+            _ if self.slo.is_some() => SECS_OF_A_TRY,
+            true => Asked::SECS_OF_RUN,
+            false => Asked::SECS,
+        };
         let Some(budget) = self.budget() else { return most };
         let arms = self.contenders.all().len() + usize::from(!self.no_control);
         // Fresh rounds have few tests, if any.
@@ -528,6 +554,27 @@ mod tests {
             let line = Line::parse_from(words.into_iter().chain(["--fail-on", kind]));
             let error = line.arguments.plan().unwrap_err().to_string();
             assert!(error.contains("--workload sql:DIR"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_rate_is_for_whole_runs_of_half_a_minute() {
+        let plan = |flags: &str| {
+            let words = "compare a=sqlite b=sqlite --workload micro:point-query".split(' ');
+            Line::parse_from(words.chain(flags.split(' '))).arguments.plan()
+        };
+        let planned = plan("--rate 500").unwrap();
+        let comparison = planned.comparison().unwrap();
+        assert_eq!((comparison.method, comparison.rate), (Method::Runs, Some(500.0)));
+        let Workload::Microbenchmark(micro) = &comparison.of else { panic!("{comparison:?}") };
+        assert_eq!(micro.read_time, SECS_AT_A_RATE);
+        for (flags, words) in [
+            ("--rate 500 --method slices", "cannot be used with slices"),
+            ("--rate -3", "must be between"),
+            ("--rate nan", "must be between"),
+        ] {
+            let error = plan(flags).unwrap_err().to_string();
+            assert!(error.contains(words), "{flags}: {error}");
         }
     }
 

@@ -104,6 +104,7 @@ fn of_lab(error: &LabError) -> Exit {
         | LabError::SameSettings { .. }
         | LabError::NoRestartCommand(_)
         | LabError::StoredBaseline(_)
+        | LabError::TooFewArrivals(_)
         | LabError::Memory { .. } => Exit::Usage,
         _ => Exit::Failed,
     }

@@ -96,10 +96,12 @@ impl Format {
     /// Whether a run has the data that it needs: a comparison has no steps, but may have whole
     /// runs.
     fn has_source(self, run: &Run) -> bool {
-        let mut arms = run.rounds.iter().flat_map(|round| round.arms.values());
+        let arms = run.rounds.iter().flat_map(|round| round.arms.values());
         match self {
             Format::SecondsCsv | Format::Sysbench | Format::Hdr | Format::DbBench => {
-                !run.single().is_empty() || arms.any(|arm| !arm.work.is_empty())
+                let mut work = arms.flat_map(|arm| &arm.work);
+                // Slices have no seconds.
+                !run.single().is_empty() || work.any(|work| !work.seconds.is_empty())
             }
             _ => true,
         }
@@ -299,6 +301,9 @@ fn files<'r>(report: &'r Report<'_>) -> Vec<(&'static str, Make<'r>)> {
     if is_comparison {
         texts.push(("verdicts.csv", rqps_report::verdicts_csv));
         texts.push(("rounds.csv", rqps_report::csv));
+    }
+    if rqps_report::has_times(report) {
+        texts.push(("latency.csv", rqps_report::latency_csv));
     }
     if rqps_report::has_metrics(report) {
         texts.push(("metrics.csv", rqps_report::metrics_csv));

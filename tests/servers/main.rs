@@ -16,6 +16,7 @@ mod faults;
 mod fleet;
 mod guest;
 mod instructions;
+mod latency;
 mod live;
 mod matrix;
 mod micro;

@@ -11,6 +11,7 @@ use rqps_store::{Measurement, Status};
 use rqps_workload::{Driver, Site, Task};
 
 use crate::arm::Arm;
+use crate::arrivals::Arrivals;
 use crate::confine::confine;
 use crate::selftest::limit;
 use crate::stage::{Stage, with_last_words};
@@ -26,6 +27,8 @@ pub(crate) struct Alone<'a> {
     /// Makes it slower, for the selftest.
     _limit: Option<Group>,
     pub(crate) start_seconds: f64,
+    /// When operations are due; none in a closed loop.
+    pub(crate) arrivals: Option<Arrivals>,
 }
 
 /// A task that is to be run on an arm's server.
@@ -34,6 +37,7 @@ pub(crate) struct Next<'t> {
     pub(crate) driver: &'t dyn Driver,
     server: &'t mut dyn Server,
     group: Option<&'t Group>,
+    pub(crate) arrivals: Option<Arrivals>,
     arm: &'t Arm,
     /// Its number among the tasks that are left, from 0, and how many these are.
     pub(crate) place: (usize, usize),
@@ -55,7 +59,7 @@ impl<'a> Alone<'a> {
         let _limit = limit(arm.injection, &*server, &arm.name)?;
         let held = plan.memory.zip(server.process());
         let group = held.map(|(memory, root)| confine(root, memory, &arm.name)).transpose()?;
-        Ok(Alone { plan, arm, server, group, _limit, start_seconds })
+        Ok(Alone { plan, arm, server, group, _limit, start_seconds, arrivals: None })
     }
 
     /// Runs those tasks of a workload that are left, in their order, until one fails. `each` runs
@@ -66,7 +70,7 @@ impl<'a> Alone<'a> {
         is_left: impl Fn(&Task) -> bool,
         mut each: impl FnMut(Next<'_>) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let Alone { plan, arm, .. } = *self;
+        let Alone { plan, arm, arrivals, .. } = *self;
         let target = self.server.target().clone();
         let site = Site {
             target: &target,
@@ -82,7 +86,7 @@ impl<'a> Alone<'a> {
         for (number, task) in left.iter().enumerate() {
             let (server, group, driver) = (&mut *self.server, self.group.as_ref(), &*driver);
             let (place, tasks) = ((number, left.len()), tasks.len());
-            each(Next { task, driver, server, group, arm, place, tasks })?;
+            each(Next { task, driver, server, group, arrivals, arm, place, tasks })?;
         }
         Ok(())
     }
@@ -91,8 +95,8 @@ impl<'a> Alone<'a> {
 impl Next<'_> {
     /// The context of the task.
     pub(crate) fn stage<'s, 'l>(&'s self, lab: &'s mut Lab<'l>) -> Stage<'s, 'l> {
-        let Next { task, group, arm, tasks, .. } = *self;
-        Stage { lab, server: &*self.server, group, contender: &arm.name, task, tasks }
+        let Next { task, group, arrivals, arm, tasks, .. } = *self;
+        Stage { lab, server: &*self.server, group, contender: &arm.name, task, tasks, arrivals }
     }
 
     /// Runs the task, and fills in what is measured and how it ended. `attempt` counts from 1.

@@ -4,10 +4,11 @@ use std::time::Duration;
 
 use rqps_dbms::DbmsError;
 use rqps_load::{Cancelled, Failure, Overdue};
-use rqps_plan::CacheError;
+use rqps_plan::{CacheError, ServiceLevel};
 use rqps_store::StoreError;
 use rqps_workload::{CheckError, WorkloadError};
 
+use crate::arrivals::TooFewArrivals;
 use crate::compare::StoredBaselineError;
 
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +55,8 @@ pub enum LabError {
     NotLoaded,
     #[error(transparent)]
     StoredBaseline(#[from] StoredBaselineError),
+    #[error(transparent)]
+    TooFewArrivals(#[from] TooFewArrivals),
     #[error("cannot bind threads to CPUs: {0}")]
     Placement(std::io::Error),
     #[error(transparent)]
@@ -98,6 +101,16 @@ pub enum LabError {
     /// The error of a step, with the related lines of the server's log.
     #[error("{step}: {reason}")]
     Step { step: String, reason: String },
+    #[error(
+        "{test}: at {rate} operations per second there are too few to judge {level}. Use --secs \
+         {seconds} or more, or a longer limit"
+    )]
+    TooFewToJudge { test: String, level: ServiceLevel, rate: u64, seconds: u64 },
+    #[error(
+        "{test}: {level} is not kept at {rate:.0} operations per second, the smallest rate that was \
+         tried. Use a longer limit"
+    )]
+    NeverKept { test: String, level: ServiceLevel, rate: f64 },
     #[error("its instructions could not be read: {0}")]
     Uncounted(String),
     #[error("interrupted")]

@@ -7,6 +7,7 @@
 
 mod alone;
 mod arm;
+mod arrivals;
 mod compare;
 mod confine;
 mod contender;
@@ -31,6 +32,7 @@ use rqps_observe::SessionLock;
 use rqps_plan::{Build, Contender, Plan};
 use rqps_store::{RoundRecord, RunDirectory};
 
+pub use arrivals::TooFewArrivals;
 pub use compare::{Restarts, StoredBaselineError, stored_baseline};
 pub use confine::memory_hold;
 pub use error::LabError;

@@ -9,6 +9,7 @@ use rqps_plan::Operation;
 use rqps_store::{Measurement, Planning, RoundRecord, Second, StatementRecord, WorkRecord};
 use rqps_workload::{Explained, Task};
 
+use crate::arrivals::Arrivals;
 use crate::measure::Window;
 use crate::{Event, Lab, LabError};
 
@@ -22,6 +23,8 @@ pub(crate) struct Stage<'a, 'l> {
     pub(crate) task: &'a Task,
     /// The number of all tasks of the contender.
     pub(crate) tasks: usize,
+    /// When operations are due; none in a closed loop.
+    pub(crate) arrivals: Option<Arrivals>,
 }
 
 /// An error with the related lines of the server's log, and kills in its control group.
@@ -181,10 +184,22 @@ pub(crate) fn add_window(
     }));
     measured.cost = if begin > 0.0 { measured.cost.plus(&window.cost) } else { window.cost };
     measured.seconds += window.seconds;
+    if paced {
+        measured.cost.set(Metric::ClientLateness, lateness(&window.tallies));
+    }
     let workers = parts.iter().zip(window.tallies);
     measured
         .work
         .extend(workers.map(|(&(client, operation), tally)| work(client, operation, paced, tally)));
+}
+
+/// Nanoseconds by which clients were late at most in 99 % of the operations that were due.
+fn lateness(tallies: &[Tally]) -> u64 {
+    let all = tallies.iter().map(|tally| tally.lateness.clone()).reduce(|mut sum, own| {
+        sum.add(own).expect("histograms of one form can be added");
+        sum
+    });
+    all.map_or(0, |all| all.value_at_percentile(99.0))
 }
 
 fn work(client: u32, operation: Operation, paced: bool, tally: Tally) -> WorkRecord {

@@ -119,10 +119,16 @@ impl Windows<'_> {
         parts: Vec<Part>,
         measured: &mut Measurement,
     ) -> Result<(), LabError> {
-        let (of, work): (Vec<_>, Vec<_>) = parts
-            .into_iter()
-            .map(|part| ((part.client, part.operation), (part.work, part.order)))
-            .unzip();
+        let clients = parts.len() as u32;
+        let order = |part: &Part| match stage.arrivals {
+            Some(arrivals) => arrivals.order(self.task, part.client, clients),
+            None => part.order,
+        };
+        let assigned = |part: Part| {
+            let order = order(&part);
+            ((part.client, part.operation), (part.work, order))
+        };
+        let (of, work): (Vec<_>, Vec<_>) = parts.into_iter().map(assigned).unzip();
         let ready = Ready::new(work, self.task.warm_up, stage.lab.cancel)?;
         let Rest::Beside(head_start) = self.task.rest else {
             return self.watched(stage, ready, &of, measured);
@@ -149,7 +155,8 @@ impl Windows<'_> {
     ) -> Result<(), LabError> {
         engine::watch(stage.server, measured, |measured| {
             let window = self.window(stage, ready, of)?;
-            add_window(measured, window, of, self.task.counts == Counts::Queries);
+            let paced = self.task.counts == Counts::Queries || stage.arrivals.is_some();
+            add_window(measured, window, of, paced);
             let indexers = self.driver.indexers(self.task)?;
             if indexers.is_empty() {
                 return Ok(());

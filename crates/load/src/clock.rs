@@ -13,6 +13,35 @@ pub fn now() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
+/// The clock of a worker: the machine's, or that of a test.
+pub(crate) trait Clock {
+    fn now(&self) -> u64;
+    /// Sleeps until the absolute `deadline`, or until `halt` ends the run.
+    fn sleep_until(&self, deadline: u64, halt: &Halt);
+    /// The thread is about to sleep until exact instants.
+    fn sharpen(&self) {}
+}
+
+/// CLOCK_MONOTONIC.
+pub(crate) struct Monotonic;
+
+impl Clock for Monotonic {
+    #[inline]
+    fn now(&self) -> u64 {
+        now()
+    }
+
+    fn sleep_until(&self, deadline: u64, halt: &Halt) {
+        sleep_until(deadline, halt);
+    }
+
+    /// The kernel may delay a wake-up by the slack of the thread, 50 us by default (prctl(2)).
+    fn sharpen(&self) {
+        // SAFETY: the call takes numbers, and changes the calling thread alone.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+    }
+}
+
 /// CPU time of the calling thread in nanoseconds (CLOCK_THREAD_CPUTIME_ID).
 #[inline]
 pub(crate) fn thread_cpu() -> u64 {
@@ -27,9 +56,8 @@ fn read(clock: libc::clockid_t) -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// Sleeps until the absolute `deadline`, so that a late wake-up does not shift later ones. Returns
-/// early when `halt` ends the run.
-pub(crate) fn sleep_until(deadline: u64, halt: &Halt) {
+/// Until an absolute time, so that a late wake-up does not shift later ones.
+fn sleep_until(deadline: u64, halt: &Halt) {
     loop {
         let now = now();
         if now >= deadline || halt.is_abandoned() {

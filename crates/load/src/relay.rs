@@ -8,6 +8,7 @@ use std::sync::{Arc, Barrier};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use hdrhistogram::Histogram;
 use rqps_wire::{Cancel, Class, Error, Interrupter};
 
 use crate::clock::{now, thread_cpu};
@@ -16,6 +17,7 @@ use crate::effect::Statements;
 use crate::ending::Ending;
 use crate::halt::Halt;
 use crate::live::{ThreadCost, thread_cost};
+use crate::recorder::histogram;
 use crate::worker::{Performed, Work};
 
 /// How often cancellation is checked.
@@ -130,6 +132,8 @@ pub struct Relay {
     failed: Arc<AtomicBool>,
     /// How long an operation may take, by contender; empty if there is no limit.
     limits: Vec<Duration>,
+    /// Of the last run, by contender.
+    times: Vec<Histogram<u64>>,
 }
 
 /// An operation that took longer than it may.
@@ -175,8 +179,8 @@ impl Driving {
     }
 }
 
-/// A client's slices, or an error with its contender.
-type Driven = Result<Vec<Slice>, (usize, Error)>;
+/// A client's slices and its times by contender, or an error with its contender.
+type Driven = Result<(Vec<Slice>, Vec<Histogram<u64>>), (usize, Error)>;
 
 struct Client {
     orders: Sender<(Arc<Turns>, Slicing)>,
@@ -192,6 +196,9 @@ struct DrivenThread {
     work: Vec<Box<dyn Work>>,
     /// By contender, the number of the next operation.
     next: Vec<u64>,
+    /// By contender, nanoseconds of each operation in measured parts, where operations are performed
+    /// one by one.
+    times: Vec<Histogram<u64>>,
     current: Arc<Current>,
     meter: Option<Meter>,
     halt: Arc<Halt>,
@@ -222,6 +229,7 @@ impl Relay {
             let current = Arc::new(Current::default());
             let mut driver = DrivenThread {
                 next: vec![0; work.len()],
+                times: Vec::new(),
                 work,
                 current: current.clone(),
                 meter: meter.take(),
@@ -248,7 +256,8 @@ impl Relay {
             let id = id.recv().map_err(|_| Error::Protocol("a client's thread died".into()))?;
             clients.push(Client { orders, interrupters, current, thread, id });
         }
-        Ok(Relay { clients, reports, halt, done, live, failed, limits: Vec::new() })
+        let times = Vec::new();
+        Ok(Relay { clients, reports, halt, done, live, failed, limits: Vec::new(), times })
     }
 
     /// The live totals of each contender, by its place in the work.
@@ -282,6 +291,7 @@ impl Relay {
         for client in &self.clients {
             client.orders.send((turns.clone(), slicing)).expect("clients wait for orders");
         }
+        self.times.clear();
         let mut slices = vec![Vec::new(); self.clients.len()];
         let mut failure = None;
         let mut ending = Ending::default();
@@ -302,8 +312,9 @@ impl Relay {
                 ending.look(busy.map(|client| &client.interrupters[client.current.contender()]));
             }
             match self.reports.recv_timeout(LOOK) {
-                Ok((client, Ok(report))) => {
-                    slices[client] = report;
+                Ok((client, Ok((own, times)))) => {
+                    slices[client] = own;
+                    self.add(times);
                     running -= 1;
                 }
                 Ok((_, Err((index, error)))) => {
@@ -321,6 +332,23 @@ impl Relay {
         match failure {
             Some(failure) => Err(failure),
             None => Ok(slices),
+        }
+    }
+
+    /// Nanoseconds of the operations in measured parts of the last run, over all clients, by
+    /// contender. An operation is timed from the end of the one before, as the clock is read once
+    /// for each. Empty where another process performs operations.
+    pub fn take_times(&mut self) -> Vec<Histogram<u64>> {
+        std::mem::take(&mut self.times)
+    }
+
+    fn add(&mut self, times: Vec<Histogram<u64>>) {
+        if self.times.is_empty() {
+            self.times = times;
+            return;
+        }
+        for (sum, own) in self.times.iter_mut().zip(&times) {
+            sum.add(own).expect("histograms of one form can be added");
         }
     }
 
@@ -372,6 +400,7 @@ impl DrivenThread {
     fn drive(&mut self, turns: &Turns, slicing: Slicing) -> Driven {
         let mut slices = Vec::with_capacity(turns.order.len());
         let mut error = None;
+        self.times = self.work.iter().map(|_| histogram()).collect();
         if let Some(operation) = turns.from {
             self.work.iter_mut().for_each(|work| work.seek(operation));
             self.next.fill(operation);
@@ -399,7 +428,8 @@ impl DrivenThread {
                 done.fetch_add(1, Ordering::Relaxed);
             }
         }
-        error.map_or(Ok(slices), Err)
+        let times = std::mem::take(&mut self.times);
+        error.map_or(Ok((slices, times)), Err)
     }
 
     /// Waits for the other clients before a slice. One of them decides between two barriers, so
@@ -418,7 +448,7 @@ impl DrivenThread {
         let met = thread_cpu();
         if !slicing.warm_up.is_nothing() {
             let mut warm_up = Slice::default();
-            self.operate(contender, slicing.warm_up, &mut warm_up)?;
+            self.operate::<false>(contender, slicing.warm_up, &mut warm_up)?;
             slice.warm_up_operations = warm_up.operations;
         }
         let asked = thread_cpu();
@@ -426,7 +456,7 @@ impl DrivenThread {
         let server = self.meter.as_mut().map(|meter| meter(contender));
         let client = thread_cost();
         let cpu = thread_cpu();
-        self.operate(contender, slicing.slice, &mut slice)?;
+        self.operate::<true>(contender, slicing.slice, &mut slice)?;
         let ended = thread_cpu();
         slice.client_cpu = ended - cpu;
         slice.client = thread_cost().since(&client);
@@ -438,7 +468,7 @@ impl DrivenThread {
         Ok(slice)
     }
 
-    fn operate(
+    fn operate<const IS_MEASURED: bool>(
         &mut self,
         contender: usize,
         portion: Portion,
@@ -477,7 +507,10 @@ impl DrivenThread {
             slice.operations += 1;
             slice.rows += effect.rows;
             slice.statements += effect.statements;
-            ended = now();
+            let began = std::mem::replace(&mut ended, now());
+            if IS_MEASURED {
+                self.times[contender].saturating_record(ended - began);
+            }
             if ended >= deadline || slice.operations >= most || self.halt.is_abandoned() {
                 slice.nanos = ended - slice.began;
                 return Ok(());

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rqps_wire::{Class, Error, Interrupter};
 
-use crate::clock::{now, sleep_until};
+use crate::clock::{Clock, Monotonic};
 use crate::effect::Effect;
 use crate::halt::Halt;
 use crate::live::Live;
@@ -63,22 +63,27 @@ pub enum Until {
     Operations(u64),
     /// At the first operation that ends after this time.
     Elapsed(Duration),
+    /// After so many operations; before that, at the first one that ends after this time.
+    OperationsWithin(u64, Duration),
     /// When all workers without this order have ended.
     LeadersDone,
 }
 
-pub(crate) struct Worker {
+pub(crate) struct Worker<C = Monotonic> {
     work: Box<dyn Work>,
     live: Arc<Live>,
     /// Created at the first run.
     recorder: Option<Recorder>,
+    clock: C,
 }
 
 impl Worker {
     pub(crate) fn new(work: Box<dyn Work>, live: Arc<Live>) -> Self {
-        Worker { work, live, recorder: None }
+        Worker { work, live, recorder: None, clock: Monotonic }
     }
+}
 
+impl<C: Clock> Worker<C> {
     /// Runs until the order ends it, and returns when it ended. `epoch` is the start of the run for
     /// all workers.
     pub(crate) fn run(
@@ -90,14 +95,21 @@ impl Worker {
     ) -> Result<u64, Error> {
         let recorder = self.recorder.get_or_insert_with(|| Recorder::new(epoch));
         let operations = match until {
-            Until::Operations(operations) => Some(operations),
-            _ => None,
+            Until::Operations(operations) | Until::OperationsWithin(operations, _) => {
+                Some(operations)
+            }
+            Until::Elapsed(_) | Until::LeadersDone => None,
         };
         let mut timetable = Timetable::new(schedule, operations);
         let deadline = match until {
-            Until::Elapsed(time) => epoch + time.as_nanos() as u64,
-            _ => u64::MAX,
+            Until::Elapsed(time) | Until::OperationsWithin(_, time) => {
+                epoch + time.as_nanos() as u64
+            }
+            Until::Operations(_) | Until::LeadersDone => u64::MAX,
         };
+        if schedule != Schedule::Closed {
+            self.clock.sharpen();
+        }
         let limit = operations.unwrap_or(u64::MAX);
         let follows = until == Until::LeadersDone;
         let before = recorder.tally.operations;
@@ -110,19 +122,19 @@ impl Worker {
             if done >= limit || ended >= deadline || (follows && halt.are_leaders_done()) {
                 // The whole time of the last operation belongs to the run.
                 if let Some(intended) = intended {
-                    sleep_until(intended.min(deadline), halt);
-                    ended = now();
+                    self.clock.sleep_until(intended.min(deadline), halt);
+                    ended = self.clock.now();
                 }
                 break;
             }
             self.work.make(halt)?;
             if let Some(intended) = intended {
-                sleep_until(intended, halt);
+                self.clock.sleep_until(intended, halt);
             }
             if halt.is_abandoned() {
                 break;
             }
-            let started = now();
+            let started = self.clock.now();
             let effect = loop {
                 match self.work.execute() {
                     Ok(effect) => break effect,
@@ -132,7 +144,7 @@ impl Worker {
                     Err(error) => return Err(error),
                 }
             };
-            ended = now();
+            ended = self.clock.now();
             recorder.record(intended, started, ended, effect);
             if ended >= publish_at {
                 self.live.publish_cost();
@@ -152,6 +164,9 @@ impl Worker {
     }
 
     pub(crate) fn finish(self) -> Tally {
-        self.recorder.map_or_else(Tally::new, |recorder| recorder.finish(now()))
+        self.recorder.map_or_else(Tally::new, |recorder| recorder.finish(self.clock.now()))
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -95,6 +95,28 @@ fn slices_come_in_the_order_asked_for() {
 }
 
 #[test]
+fn times_are_those_of_measured_parts_by_contender() {
+    let (mut relay, _) = relay(2, 2, u64::MAX);
+    let turns = Turns::all(vec![0, 1, 1, 1]);
+    for _ in 0..2 {
+        let slices = relay.run(&turns, SLICING, &mut |_| {}, &Cancel::default()).unwrap();
+        let times = relay.take_times();
+        for (contender, times) in times.iter().enumerate() {
+            let own = slices.iter().flatten().filter(|slice| slice.contender == contender);
+            let (operations, nanos) = own.fold((0, 0), |(operations, nanos), slice| {
+                (operations + slice.operations, nanos + slice.nanos)
+            });
+            assert_eq!(times.len(), operations, "of both clients, without the run before");
+            assert!(times.min() >= 300_000 * 999 / 1_000, "each sleeps for 300 us");
+            let sum = times.mean() * times.len() as f64;
+            assert!((sum / nanos as f64 - 1.0).abs() < 0.002, "they add up: {sum} of {nanos}");
+        }
+        assert!(relay.take_times().is_empty());
+    }
+    relay.finish();
+}
+
+#[test]
 fn several_clients_drive_the_same_contender_at_a_time() {
     let (mut relay, log) = relay(3, 2, u64::MAX);
     let order = [1, 0, 1, 0, 0, 1];

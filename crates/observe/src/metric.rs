@@ -59,6 +59,9 @@ metrics! {
     ClientCpuSystem "client_cpu_system" Counter "us" "getrusage(RUSAGE_THREAD) of each worker";
     ClientVoluntarySwitches "client_voluntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
     ClientInvoluntarySwitches "client_involuntary_switches" Counter "switches" "getrusage(RUSAGE_THREAD) of each worker";
+    /// How late the client started operations that were due, in 99 % of them at most: by its own
+    /// fault, after it had the answer to the one before. Only where operations are due at a rate.
+    ClientLateness "client_lateness" Gauge "ns" "CLOCK_MONOTONIC before each operation";
     /// CPU of the server's processes, including those that have ended. For a DBMS inside the
     /// client: of the worker threads, including client work.
     ServerCpuUser "server_cpu_user" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::method::Method;
 use crate::nearest::suggestion;
 use crate::quantity::Span;
+use crate::service_level::ServiceLevel;
 use crate::workload::{SpecificationError, Workload};
 
 /// The tests that are run again under a profiler after the verdicts.
@@ -97,6 +98,13 @@ pub struct Comparison {
     pub slice: Span,
     /// The unmeasured part before that.
     pub warm_up: Span,
+    /// Operations per second that are due, over all clients of a contender; none: each client waits
+    /// for its answer before it goes on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<f64>,
+    /// The largest rate that keeps it is compared.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slo: Option<ServiceLevel>,
     /// Measurements taken on a busy machine are discarded and repeated.
     pub guards: bool,
     /// None: the baseline is measured.
@@ -129,6 +137,21 @@ pub enum ComparisonError {
     SlicedChain(&'static str),
     #[error("cannot measure by slices: {0}")]
     NotSliced(String),
+    #[error("rate must be between {LEAST_RATE} and {MOST_RATE} operations per second")]
+    Rate,
+    #[error(
+        "a rate cannot be used with slices: what is due while another contender has its turn would wait. \
+         Use whole runs (--method runs)"
+    )]
+    SlicedRate,
+    #[error(
+        "{0} cannot be used with the {1}: its read-write steps have rates of their own. Drop {0}"
+    )]
+    ChainRate(&'static str, &'static str),
+    #[error("{0} cannot be used with --instructions-only, which times nothing. Drop one of them")]
+    UntimedRate(&'static str),
+    #[error("--slo finds a rate, and --rate gives one. Drop one of them")]
+    RateAndLevel,
     #[error(
         "cannot profile the {0}: its steps build on each other, so all of them would have to be \
          repeated. Drop --profile"
@@ -171,6 +194,10 @@ pub enum ComparisonError {
     Workload(#[from] SpecificationError),
 }
 
+/// Operations per second. Fewer than one in a minute are never enough, and no client can do more.
+const LEAST_RATE: f64 = 0.02;
+const MOST_RATE: f64 = 10_000_000.0;
+
 /// Why instructions of a workload or a contender are not counted.
 const BUILDS_ON_ITSELF: &str = "its steps build on each other";
 const RUNS_INSIDE: &str = "it runs inside rqps, and only servers are counted";
@@ -200,6 +227,8 @@ impl Comparison {
             loads,
             slice: Span(Duration::from_millis(10)),
             warm_up: Span(Duration::from_millis(1)),
+            rate: None,
+            slo: None,
             guards: true,
             baseline_from: None,
             profile: None,
@@ -293,6 +322,7 @@ impl Comparison {
                 return Err(TooLarge(name, "50%".to_string()));
             }
         }
+        self.validate_rate()?;
         if self.baseline_from.is_some() {
             self.validate_stored_base()?;
         }
@@ -335,6 +365,31 @@ impl Comparison {
             Some(loads @ 2..) => Err(RemoteLoads(remote.name(), loads)),
             _ => Ok(()),
         }
+    }
+
+    fn validate_rate(&self) -> Result<(), ComparisonError> {
+        use ComparisonError::{ChainRate, Rate, RateAndLevel, SlicedRate, UntimedRate};
+        let flag = match (self.rate, self.slo) {
+            (None, None) => return Ok(()),
+            (Some(_), Some(_)) => return Err(RateAndLevel),
+            (Some(_), None) => "--rate",
+            (None, Some(_)) => "--slo",
+        };
+        match () {
+            // Not a number is in no range.
+            () if self.rate.is_some_and(|rate| !(LEAST_RATE..=MOST_RATE).contains(&rate)) => {
+                Err(Rate)
+            }
+            () if self.of.is_chain() => Err(ChainRate(flag, self.of.title())),
+            () if self.only_instructions().is_some() => Err(UntimedRate(flag)),
+            () if self.uses(Method::Slices) => Err(SlicedRate),
+            () => Ok(()),
+        }
+    }
+
+    /// Whether operations are started when they are due, and timed from then.
+    pub fn is_paced(&self) -> bool {
+        self.rate.is_some() || self.slo.is_some()
     }
 
     /// The threshold, if only instructions are counted.
@@ -460,6 +515,18 @@ mod tests {
         assert_eq!(refused(&restarted("a")), Ok(()));
         says(restarted("b"), "cannot restart 'b': rqps starts it itself");
         says(restarted("c"), "cannot restart 'c': no contender has this name");
+    }
+
+    #[test]
+    fn a_rate_is_a_number_and_for_whole_runs() {
+        let with = |rate: f64, method: Method| {
+            Comparison { rate: Some(rate), method, ..micro() }.validate_rate()
+        };
+        assert_eq!(with(500.0, Method::Runs), Ok(()));
+        assert_eq!(with(500.0, Method::Slices), Err(ComparisonError::SlicedRate));
+        for nonsense in [0.0, -1.0, 1e9, f64::NAN, f64::INFINITY] {
+            assert_eq!(with(nonsense, Method::Runs), Err(ComparisonError::Rate), "{nonsense}");
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod quantity;
 mod query_plan;
 mod rows_verdict;
 mod scope;
+mod service_level;
 mod source;
 mod sweep;
 pub mod workload;
@@ -46,6 +47,7 @@ pub use quantity::{Count, Memory, QuantityError, Span};
 pub use query_plan::{IndexUsed, QueryPlan};
 pub use rows_verdict::RowsVerdict;
 pub use scope::Scope;
+pub use service_level::{RATE_STEP, ServiceLevel, ServiceLevelError};
 pub use source::{Source, SourceName};
 pub use sweep::{Sweep, SweepError};
 pub use workload::{

@@ -46,6 +46,21 @@ pub fn verdicts_csv(report: &Report<'_>) -> String {
     table(&rows)
 }
 
+/// A row for each percentile of a contender in a test of a comparison; empty without any.
+pub fn latency_csv(report: &Report<'_>) -> String {
+    let Some(verdicts) = &report.verdicts else { return String::new() };
+    let mut table = Rows::new();
+    for row in verdicts.time_rows() {
+        table.0.serialize(&row).expect("memory takes all rows, and they are alike");
+    }
+    table.finish()
+}
+
+/// Whether [`latency_csv`] has rows.
+pub fn has_times(report: &Report<'_>) -> bool {
+    report.verdicts.as_ref().is_some_and(|verdicts| !verdicts.time_rows().is_empty())
+}
+
 /// Whether [`metrics_csv`] has rows: all runs do except comparisons by slices only.
 pub fn has_metrics(report: &Report<'_>) -> bool {
     report.run.plan.comparison().is_none_or(|comparison| comparison.uses(Method::Runs))

@@ -20,7 +20,8 @@ mod track;
 use build::Extent;
 
 pub use crate::csv::{
-    csv, has_metrics, metrics_csv, seconds_csv, suite_files, verdicts_csv, write_seconds_csv,
+    csv, has_metrics, has_times, latency_csv, metrics_csv, seconds_csv, suite_files, verdicts_csv,
+    write_seconds_csv,
 };
 pub use comparison::junit;
 pub use export::{File, db_bench, hdr, otava, parquet, sysbench};

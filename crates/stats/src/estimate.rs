@@ -68,6 +68,12 @@ impl Estimate {
         !self.interval.contains(0.0)
     }
 
+    /// The log of the inverse ratio: of times instead of rates.
+    pub fn inverse(&self) -> Estimate {
+        let Interval { low, high } = self.interval;
+        Estimate { value: -self.value, interval: Interval { low: -high, high: -low }, p: self.p }
+    }
+
     /// As a ratio to the baseline.
     pub fn ratio(&self) -> f64 {
         self.value.exp()

@@ -23,6 +23,7 @@ mod estimate;
 pub mod histogram;
 pub mod hodges_lehmann;
 pub mod label;
+pub mod latency;
 pub mod moderated;
 pub mod multiplicity;
 pub mod nights;

@@ -53,7 +53,7 @@ pub const ESTIMATOR: u32 = 3;
 /// Fewer rounds decide nothing: two are close to each other by chance.
 pub const LEAST_ROUNDS: usize = 3;
 
-/// A cost per operation or a time, in the rounds of the rate.
+/// A cost per operation, in the rounds of the rate.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     pub name: String,
@@ -73,8 +73,6 @@ pub struct Cell {
     pub rate: Sample,
     /// Less is better.
     pub costs: Vec<Cost>,
-    /// Less is better of these, too, but the label does not depend on them.
-    pub times: Vec<Cost>,
     /// The rate of a second measurement of the contender against the first, if the baseline's
     /// control says nothing about it: it is on a server that others run.
     pub own_control: Option<Sample>,
@@ -94,7 +92,6 @@ impl Cell {
             stage: Stage::Single,
             rate,
             costs: Vec::new(),
-            times: Vec::new(),
             own_control: None,
             refused: None,
             overdue: None,
@@ -137,8 +134,6 @@ pub struct Verdict {
     pub widened: f64,
     /// The log ratio of each cost, at the adjusted level.
     pub costs: Vec<(String, Estimate)>,
-    /// The same of the times.
-    pub times: Vec<(String, Estimate)>,
 }
 
 impl Verdict {
@@ -185,8 +180,7 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         .map(|(estimate, cell)| if cell.refused.is_some() { 1.0 } else { estimate.p })
         .collect();
     let adjusted = adjust(cells, &valid, options.alpha);
-    let times = costs(cells, |cell| &cell.times, is_paired, drift);
-    let costs = costs(cells, |cell| &cell.costs, is_paired, drift);
+    let costs = costs(cells, is_paired, drift);
     let estimates = |costs: &[CostAnalysis], alpha: f64| -> Vec<(String, Estimate)> {
         let estimate =
             |cost: &CostAnalysis| (cost.name.clone(), cost.analysis.primary_or_nothing(alpha));
@@ -243,7 +237,6 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
             own_control: of_own[index],
             widened: rate.widened,
             costs: estimates(&costs[index], alpha),
-            times: estimates(&times[index], alpha),
         }
     };
     let mut verdicts: Vec<Verdict> = (0..cells.len()).map(verdict).collect();

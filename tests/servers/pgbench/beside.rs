@@ -8,7 +8,7 @@ use std::process::Command;
 use super::Logged;
 
 /// The newest pgbench itself: the one on the path is a script that starts it.
-fn pgbench() -> PathBuf {
+pub(crate) fn pgbench() -> PathBuf {
     let versions = fs::read_dir("/usr/lib/postgresql").expect("Debian's postgresql").flatten();
     let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
     let all = versions.map(|entry| entry.path()).filter(|path| path.join("bin/pgbench").exists());

@@ -6,6 +6,8 @@ mod compared;
 mod errors;
 mod others;
 
+pub(crate) use beside::pgbench;
+
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,6 +1,7 @@
 //! The state of a comparison before its end.
 
 use rqps_plan::Cache;
+use rqps_stats::Estimate;
 use rqps_stats::digits::Digits;
 use rqps_stats::label::Label;
 use rqps_stats::stop::{Progress, StopRule};
@@ -9,8 +10,9 @@ use rqps_store::RoundRecord;
 use serde::{Deserialize, Serialize};
 
 use super::drift::Drift;
-use super::observed;
+use super::observed::{self, Observed};
 use super::pair::Pair;
+use super::times::Time;
 
 /// The interim result of a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,12 +64,42 @@ fn changed(verdict: &Verdict) -> Option<f64> {
     }
 }
 
+/// `+1.2 % ± 0.4`
+fn text(of: &Estimate) -> String {
+    let (digits, width) = (Digits::of(of.interval), of.interval.half_width());
+    match width.is_finite() {
+        true => format!("{} ± {}", digits.percent(of.value), digits.size(width)),
+        false => "too few rounds".to_string(),
+    }
+}
+
+/// The widest interval of a percentile, as a share of half its margin: with a wider one, no change
+/// cannot be told from one that matters. None without a verdict on times.
+fn widest(times: &[Time]) -> Option<f64> {
+    let judged = times.iter().filter_map(|time| time.verdict.as_ref().ok());
+    let shares = judged.map(|one| one.estimate.interval.half_width() / (one.margin / 2.0));
+    shares.reduce(f64::max)
+}
+
+/// A largest rate needs no more rounds when its interval is within this of the estimate.
+const PRECISION_OF_LARGEST_RATES: f64 = 0.04;
+
 /// Judges the measurements so far.
 pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
     let Some(comparison) = plan.comparison() else { return Interim::default() };
     let names: Vec<String> = plan.contenders.iter().map(|one| one.name()).collect();
     let Some((base, others)) = names.split_first() else { return Interim::default() };
-    let tests = observed::tests(passes);
+    let tests = observed::tests(passes).into_iter();
+    let usual = match comparison.slo {
+        // Largest rates are as far from each other as the steps between them.
+        Some(_) => comparison.precision / PRECISION_OF_LARGEST_RATES,
+        None => 1.0,
+    };
+    let tests: Vec<Observed<'_>> = match comparison.rate {
+        // The rate is given, so that times decide.
+        Some(_) => tests.map(|test| test.with_times(comparison)).collect(),
+        None => tests.collect(),
+    };
     let is_io_bound = plan.cache == Some(Cache::IoBound);
     let mut interim = Interim::default();
     let rule = |least_rounds: u32, most_rounds: u32| StopRule {
@@ -77,11 +109,12 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
     };
     let first = rule(comparison.fewest_rounds, comparison.rounds);
     let fresh = rule(comparison.fewest_rounds, comparison.confirm.unwrap_or(0));
-    let progress = |verdict: &Verdict| Progress {
+    let progress = |verdict: &Verdict, times: &[Time]| Progress {
         rounds: verdict.contributions.len() as u32,
-        half_width: verdict.plain.interval.half_width(),
+        half_width: widest(times)
+            .map(|width| width * comparison.precision)
+            .unwrap_or(verdict.plain.interval.half_width() * usual),
     };
-    let is_narrow = |rule: &StopRule, verdict: &Verdict| rule.is_precise(&progress(verdict));
     let mut narrow = vec![true; tests.len()];
     let mut confirmed = vec![true; tests.len()];
     for contender in others {
@@ -89,22 +122,24 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
         let pair = Pair { plan: comparison, base, contender, is_io_bound, drift };
         let (screen, flagged) = pair.screen(&tests);
         let report = pair.judge(&tests);
+        let times = pair.times(&tests, &report.verdicts);
         for (index, verdict) in report.verdicts.iter().enumerate() {
             if tests[index].failure(contender).is_some() {
                 // It has no more rounds.
                 continue;
             }
+            let times = &times[index];
+            let is_narrow = |rule: &StopRule, of: &Verdict| rule.is_precise(&progress(of, times));
             narrow[index] &= is_narrow(&first, &screen.verdicts[index]);
             let is_fresh = verdict.stage == Stage::Fresh;
             confirmed[index] &= !flagged.contains(&index) || is_fresh && is_narrow(&fresh, verdict);
-            let (plain, width) = (verdict.plain, verdict.plain.interval.half_width());
-            let estimate = match width.is_finite() {
-                true => {
-                    let digits = Digits::of(plain.interval);
-                    format!("{} ± {}", digits.percent(plain.value), digits.size(width))
-                }
-                false => "too few rounds".to_string(),
+            let plain = verdict.plain;
+            let slowest = times.iter().rfind(|time| time.verdict.is_ok());
+            let estimate = match slowest.and_then(|time| Some((time.name, time.ratio?))) {
+                Some((name, ratio)) => format!("{name} {}", text(&ratio)),
+                None => text(&plain),
             };
+            let width = plain.interval.half_width();
             let state = match (is_fresh, narrow[index]) {
                 (true, _) => ", fresh rounds",
                 (false, true) => ", precise enough",
@@ -119,7 +154,9 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
                 contender: contender.clone(),
                 test: name.to_string(),
                 text: format!("{estimate}{state}"),
-                rounds_needed: width.is_finite().then(|| first.rounds_needed(&progress(verdict))),
+                rounds_needed: width
+                    .is_finite()
+                    .then(|| first.rounds_needed(&progress(verdict, times))),
             });
         }
     }

@@ -21,11 +21,13 @@ mod times;
 mod total;
 mod whole;
 
-use rqps_plan::{CONTROL, Cache, Comparison, Method, Scope};
+use rqps_plan::{CONTROL, Cache, Comparison, Method, RATE_STEP, Scope};
+use rqps_stats::Estimate;
 use rqps_stats::label::Label;
 use rqps_stats::noise::Noise;
+use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::Verdict;
-use rqps_store::{Run, StatementRecord};
+use rqps_store::{RoundRecord, Run, StatementRecord};
 
 use crate::diagnosis::{Cause, Evidence, Finding, explain_suite};
 use costs::estimate;
@@ -40,11 +42,12 @@ pub use observed::{
     Observed, Quantity, background, by_cycle, clients_of, counted_operation, idle, level,
     other_percent, refusal, restart, tests,
 };
+use pair::ALPHA;
 pub use pair::{Pair, Suite, class_of_noise, kind};
 pub use profile::{Profiled, Side};
 pub use query_plans::plan_differences;
 pub use steadiness::Unsteady;
-pub use times::{Time, percentile};
+pub use times::{LONGEST, Time, Unsustained, percentile};
 pub use total::Total;
 pub use whole::{done, rates, sampled, whole_seconds};
 
@@ -74,6 +77,8 @@ pub struct Judged<'a> {
     pub is_paired: bool,
     /// By test, as in [`Results::tests`].
     pub verdicts: Vec<Verdict>,
+    /// Of each test, the percentiles of its times that are known, with their verdicts.
+    pub times: Vec<Vec<Time>>,
     pub noise: Vec<Option<Noise>>,
     pub suite: Option<Suite>,
     pub evidence: Vec<Evidence>,
@@ -138,6 +143,8 @@ pub enum FailOn {
     Plan,
     /// Nothing but wrong answers, which fail in any case.
     Rows,
+    /// A longer time of a percentile, whatever the rate.
+    Latency,
 }
 
 /// The outcome of a comparison for a program that must go on or stop.
@@ -191,6 +198,7 @@ impl<'a> Results<'a> {
                     _ => {}
                 }
             }
+            let times = pair.times(&tests, &report.verdicts);
             let with_tests = tests.iter().zip(&report.verdicts);
             Judged {
                 contender: contender.clone(),
@@ -200,6 +208,7 @@ impl<'a> Results<'a> {
                 noise: with_tests.map(|(test, verdict)| pair.noise(test, verdict)).collect(),
                 suite,
                 verdicts: report.verdicts,
+                times,
                 findings: explain_suite(&evidence),
                 evidence,
                 profiles,
@@ -248,7 +257,8 @@ impl<'a> Results<'a> {
 
     /// The margin of a test, as a log.
     pub fn margin(&self, test: &Observed<'_>) -> f64 {
-        self.plan.margin.unwrap_or_else(|| kind(self.is_io_bound, test).margin())
+        let of = kind(self.is_io_bound, test);
+        self.judged.first().map_or(of.margin(), |judged| self.pair(judged).margin(of))
     }
 
     /// Whether any test was profiled.
@@ -268,6 +278,19 @@ impl<'a> Results<'a> {
         Pair { plan, base, contender, is_io_bound, drift: self.drift() }
     }
 
+    /// The largest operations per second at which an arm kept the service level in a test, as a log
+    /// with its interval over rounds; none without one.
+    pub fn largest_rate(&self, test: &Observed<'_>, arm: &str) -> Option<Estimate> {
+        self.plan.slo?;
+        let step = RATE_STEP.ln() / 2.0;
+        let rate = |pass: &RoundRecord| Some(times::reached(pass, arm)?.ln());
+        let rates: Vec<f64> = test.counted_with(arm).filter_map(rate).collect();
+        let mut found = t_interval(&rates, None, ALPHA)?;
+        found.interval.low -= step;
+        found.interval.high += step;
+        Some(found)
+    }
+
     /// Of each test, the share of the baseline's time that it takes, by weights.
     pub fn shares(&self, judged: &Judged<'_>) -> Vec<Option<f64>> {
         shares(&self.pair(judged), &self.tests)
@@ -276,6 +299,30 @@ impl<'a> Results<'a> {
     /// Of each test, the seconds that it takes in a day, by the baseline and by the contender.
     pub fn per_day(&self, judged: &Judged<'_>) -> Vec<Option<[f64; 2]>> {
         per_day(&self.pair(judged), &self.tests)
+    }
+
+    /// A contender that does not keep up with a rate that the baseline keeps answers later and later.
+    fn gate_of_latency(&self) -> Gate {
+        let is_slower = |judged: &Judged<'_>, index: usize| {
+            let test = &self.tests[index];
+            let unsustained = |arm: &str| Unsustained::of(test, arm, self.plan).is_some();
+            unsustained(&judged.contender) && !unsustained(&self.base)
+        };
+        let slower = |judged: &Judged<'_>| (0..self.tests.len()).any(|at| is_slower(judged, at));
+        let verdicts = || self.judged.iter().flat_map(|one| &one.times).flatten();
+        let labels: Vec<&Label> =
+            verdicts().filter_map(|time| Some(&time.verdict.as_ref().ok()?.label)).collect();
+        let is_open =
+            |label: &&Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });
+        if labels.iter().any(|label| matches!(label, Label::Regression { .. }))
+            || self.judged.iter().any(slower)
+        {
+            Gate::Regression
+        } else if labels.is_empty() || labels.iter().any(is_open) {
+            Gate::Undecided
+        } else {
+            Gate::Passed
+        }
     }
 
     fn gate_of_instructions(&self, threshold: f64) -> Gate {
@@ -308,6 +355,7 @@ impl<'a> Results<'a> {
                 let has_changed = plans.any(|one| matches!(one.plan, PlanVerdict::Changed(_)));
                 return if has_changed { Gate::Regression } else { Gate::Passed };
             }
+            FailOn::Latency => return self.gate_of_latency(),
             FailOn::Regression | FailOn::CodePath => {}
         }
         if let Some(threshold) = self.plan.only_instructions() {
@@ -315,7 +363,7 @@ impl<'a> Results<'a> {
         }
         let is_meant = |judged: &Judged<'_>, index: usize| match fail_on {
             FailOn::CodePath => judged.kind(index) != Some(ChangeKind::Layout),
-            FailOn::Regression | FailOn::Plan | FailOn::Rows => true,
+            FailOn::Regression | FailOn::Plan | FailOn::Rows | FailOn::Latency => true,
         };
         let totals = || self.judged.iter().filter_map(|one| one.total.as_ref());
         let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);

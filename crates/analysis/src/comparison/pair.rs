@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rqps_plan::{CONTROL, Comparison, Method, control_of};
+use rqps_plan::{CONTROL, Comparison, Method, RATE_STEP, control_of};
 use rqps_stats::Estimate;
 use rqps_stats::control::widening;
 use rqps_stats::label::{CONTROL_ALPHA, Kind, Label};
@@ -19,8 +19,11 @@ use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
 use super::total::Total;
 
+/// Largest rates are as uncertain as the tails that limit them.
+const MARGIN_OF_LARGEST_RATES: f64 = 0.05;
+
 /// Intervals are of 95 %.
-const ALPHA: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 
 pub struct Pair<'a> {
     pub plan: &'a Comparison,
@@ -69,9 +72,11 @@ impl Pair<'_> {
         (judge(&cells, &self.options()), flagged)
     }
 
-    fn options(&self) -> Options {
+    pub(super) fn options(&self) -> Options {
         let fresh_rounds = self.plan.confirm.unwrap_or(Options::default().fresh_rounds);
-        Options { fresh_rounds, drift: self.drift_size(), ..Options::default() }
+        // Largest rates are known to half a step of those that were tried.
+        let step = self.plan.slo.map_or(0.0, |_| RATE_STEP.ln() / 2.0);
+        Options { fresh_rounds, drift: self.drift_size() + step, ..Options::default() }
     }
 
     fn drift_size(&self) -> f64 {
@@ -111,15 +116,12 @@ impl Pair<'_> {
         let mut cell = Cell::new(test.name, kind, self.sample(test, &passes, Quantity::Rate));
         cell.class = class_of_noise(kind, test);
         cell.stage = stage;
-        if let Some(margin) = self.plan.margin {
-            cell.margin = margin;
-        }
+        cell.margin = self.margin(kind);
         let mut costs = vec![("cpu/o", self.sample(test, &passes, Quantity::Cpu))];
         // Bytes written are not a cost of statements that only read.
         if test.writes() {
             costs.push(("wKB/o", self.written(&passes, self.plan.method_of(test.name))));
         }
-        cell.times = self.times(test, &passes);
         cell.own_control = self.own_control(&passes);
         let known = costs.into_iter().filter(|(_, sample)| sample.rounds() > 0);
         cell.costs.extend(known.map(|(name, sample)| Cost { name: name.to_string(), sample }));
@@ -130,6 +132,15 @@ impl Pair<'_> {
             cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
         }
         cell
+    }
+
+    /// The smallest change of a rate that matters, as a log.
+    pub fn margin(&self, kind: Kind) -> f64 {
+        let of_kind = match self.plan.slo {
+            Some(_) => kind.margin().max(MARGIN_OF_LARGEST_RATES),
+            None => kind.margin(),
+        };
+        self.plan.margin.unwrap_or(of_kind)
     }
 
     /// The log ratios of the rates, by round.

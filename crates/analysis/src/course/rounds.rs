@@ -4,7 +4,7 @@
 
 use rqps_observe::Metric;
 use rqps_plan::{Comparison, Counts};
-use rqps_store::{Operation, RoundRecord, Second};
+use rqps_store::{Operation, RoundRecord, Second, WorkRecord};
 use serde::Serialize;
 
 use super::charts::POINTS;
@@ -35,7 +35,7 @@ pub struct Curves<'a> {
     lines: Vec<Line<'a>>,
     /// Of whole runs.
     lanes: Vec<Lane<'a>>,
-    /// Of whole runs, what the rate counts first.
+    /// What the rate counts first.
     times: Vec<Times<'a>>,
 }
 
@@ -161,7 +161,9 @@ fn of_test<'a>(test: &Observed<'a>, counts: Counts, names: &[&'a str]) -> Option
 /// Of a whole run.
 fn of_seconds(pass: &RoundRecord, contender: &str, operation: Operation) -> Option<Course> {
     let side = pass.arms.get(contender)?;
-    side.work.iter().find(|work| work.operation == operation)?;
+    // Slices have times, but no seconds.
+    let is_of = |work: &&WorkRecord| work.operation == operation && !work.seconds.is_empty();
+    side.work.iter().find(is_of)?;
     let whole = whole_seconds(pass, contender);
     let seconds = done(side, operation, whole);
     let sampled = |metrics: &[Metric], unit: f64| -> Vec<f64> {

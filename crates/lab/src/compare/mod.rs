@@ -7,6 +7,7 @@ mod answers;
 mod counting;
 mod cut;
 mod instructions;
+mod largest_rate;
 mod limits;
 mod loads;
 mod order;
@@ -36,7 +37,7 @@ use crate::contender::folder;
 use crate::event::Enough;
 use crate::laps::Laps;
 use crate::selftest::Treatment;
-use crate::{Event, Lab, LabError, Outcome};
+use crate::{Event, Lab, LabError, Outcome, arrivals};
 use answers::Failing;
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
@@ -55,6 +56,14 @@ pub use stored_baseline::{StoredBaselineError, stored_baseline};
 
 /// The duration of the reference loop, which shows whether the machine is as fast as before.
 const REFERENCE_LOOP: Duration = Duration::from_millis(50);
+
+/// Refuses what is wrong with a comparison before anything is started.
+pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
+    match plan.comparison() {
+        Some(comparison) => arrivals::validate(comparison, &rqps_workload::tasks(&comparison.of)?),
+        None => Ok(()),
+    }
+}
 
 /// Two runs at a time would disturb each other, so the caller holds the lock of the host.
 pub(crate) fn run(

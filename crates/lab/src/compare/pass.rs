@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use rand::RngExt;
+use rqps_analysis::comparison::counted_operation;
 use rqps_dbms::Descriptor;
 use rqps_load::{
     Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
@@ -13,7 +14,7 @@ use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Meaning,
     Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
 };
-use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status};
+use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Cast, Driver, End, Task};
 
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
@@ -327,6 +328,7 @@ impl<'a> Round<'a> {
             let (began, clocks) = (Instant::now(), Clocks::now());
             let mut tell = |done: usize| watch(measuring((WARM, 1.0), &measured, done));
             let slices = relay.run(&measured, cut.slicing, &mut tell, lab.cancel)?;
+            let times = relay.relay.take_times();
             pass.seconds = began.elapsed().as_secs_f64();
             // Read now, since the next steps take time, which is no jump of the clock.
             let jump = clocks.jump();
@@ -339,10 +341,10 @@ impl<'a> Round<'a> {
             let doses = slowed.doses(&slices, &alone, names, pass)?;
             setting.treatment.record(doses);
             before.extend(alone);
-            Ok((before, slices, jump, start, last))
+            Ok((before, (slices, times), jump, start, last))
         })();
         relay.relay.finish();
-        let (before, slices, jump, first, last) = match result {
+        let (before, (slices, times), jump, first, last) = match result {
             Ok(done) => done,
             Err(error @ (LabError::Driven { slot, .. } | LabError::Overdue { slot, .. })) => {
                 // The others continue with complete tables.
@@ -370,6 +372,20 @@ impl<'a> Round<'a> {
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);
             arm.watched = driven.map(|slice| slice.operations + slice.warm_up_operations).sum();
+        }
+        let operation = counted_operation(test.counts);
+        for (slot, times) in times.into_iter().enumerate().filter(|(_, times)| !times.is_empty()) {
+            let own = slices.iter().flatten().filter(|slice| slice.contender == slot);
+            let mut work = WorkRecord { service: times, ..WorkRecord::of_several(operation) };
+            for slice in own {
+                work.operations += slice.operations;
+                work.rows += slice.rows;
+                work.reads += slice.statements.reads;
+                work.writes += slice.statements.writes;
+                work.others += slice.statements.others;
+                work.retries += slice.retries;
+            }
+            self.arm(pass, slot).work = vec![work.packed()];
         }
         let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
         pass.machine = machine(&pass.arms, client_cpu / 1_000, !is_remote);

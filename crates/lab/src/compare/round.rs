@@ -26,8 +26,8 @@ use crate::selftest::{DelaySite, Dosing, Treatment};
 use crate::{Event, Lab, LabError};
 
 /// The uses of random draws in a comparison: the order of loads, of tests in a round, of server
-/// starts (slots), of slices, of whole runs, and of the user's restarts; and the first of the sets
-/// that slices begin with.
+/// starts (slots), of slices, of whole runs, and of the user's restarts; the first of the sets that
+/// slices begin with; and the instants at which operations are due.
 #[derive(Clone, Copy)]
 pub(crate) enum Draw {
     Loads = 1,
@@ -37,6 +37,7 @@ pub(crate) enum Draw {
     Runs,
     Sets,
     Restarts,
+    Arrivals,
 }
 
 /// The context that all rounds share.

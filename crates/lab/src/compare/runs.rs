@@ -13,12 +13,13 @@ use rqps_plan::Operation;
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord};
 use rqps_workload::Task;
 
-use super::Journal;
 use super::loads::restore;
 use super::pass::{REPEATS, said};
 use super::round::{Draw, Setting};
+use super::{Journal, largest_rate};
 use crate::alone::{Alone, Next, in_turn};
 use crate::arm::Arm;
+use crate::arrivals::Arrivals;
 use crate::stage::{self, measurement};
 use crate::{Event, Lab, LabError, task};
 
@@ -62,7 +63,8 @@ pub(super) fn make(
     order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
     let mut kept = Kept::of(journal, tests);
     let failed = in_turn(lab, setting.arms, &order, |lab, turn, place| {
-        let whose = Turn { setting, round: number, load, place, number: turn, tests };
+        let passes = journal.passes;
+        let whose = Turn { setting, round: number, load, place, number: turn, tests, passes };
         if has_failed(&place) || kept.is_done(tests, &whose.arm().name) {
             return Ok(());
         }
@@ -224,6 +226,8 @@ struct Turn<'a> {
     /// The number of the turn in the round, from 0.
     number: u32,
     tests: &'a [String],
+    /// The records that exist when the round begins.
+    passes: &'a [RoundRecord],
 }
 
 impl Turn<'_> {
@@ -272,6 +276,8 @@ impl Turn<'_> {
         let at = Place { data, log: directory.log(&arm.name), ..Place::default() };
         let dbms = &*setting.ready[arm.index];
         let mut alone = Alone::start(lab, setting.plan, arm, dbms, &at)?;
+        let random = setting.random(Draw::Arrivals, &[self.round.into()]);
+        alone.arrivals = Arrivals::draw(setting.comparison, random);
         let workload = setting.comparison.of.only(self.tests);
         let mut done = Vec::new();
         // Tables are filled already.
@@ -289,6 +295,14 @@ impl Turn<'_> {
         let against = done.iter().map(against).collect();
         let reference_loop = [before, after].map(|time| time.as_nanos() as u64);
         Ok(Run { done, against, reference_loop })
+    }
+
+    /// Operations per second of the arm in its last round of a test.
+    fn last_rate(&self, test: &str) -> Option<f64> {
+        let name = &self.arm().name;
+        let mut passes = self.passes.iter().rev().filter(|pass| pass.test == test);
+        let slice = passes.find_map(|pass| pass.slices.iter().find(|slice| slice.arm == *name))?;
+        Some(slice.operations as f64 / (slice.nanos as f64 / 1e9))
     }
 
     /// Runs a task, and tells of its progress as a part of the round.
@@ -313,11 +327,22 @@ impl Turn<'_> {
             restarts: lab.restarts,
             judge: lab.judge,
         };
-        let mut measured = measurement(&task);
         let started = jiff::Timestamp::now().to_string();
         let clocks = Clocks::now();
-        // Attempts are counted in single runs only; here an arm's run is complete or it is not.
-        next.run(&mut inner, 1, &mut measured)?;
+        let measured = match self.setting.comparison.slo {
+            Some(level) => {
+                let random = self.setting.random(Draw::Arrivals, &[self.round.into()]);
+                let last = self.last_rate(&task.name);
+                largest_rate::measure(&mut next, &mut inner, level, last, random)?
+            }
+            None => {
+                let mut measured = measurement(&task);
+                // Attempts are counted in single runs only; here an arm's run is complete or it is
+                // not.
+                next.run(&mut inner, 1, &mut measured)?;
+                measured
+            }
+        };
         let jump = clocks.jump();
         Ok(Done { task, started, measured, jump })
     }

@@ -1,12 +1,14 @@
 //! What a comparison says: the verdicts, their causes, and how certain they are.
 
+use rqps_analysis::comparison::Time;
 use rqps_analysis::diagnosis::Finding;
-use rqps_plan::Scope;
+use rqps_plan::{Scope, ServiceLevel};
+use rqps_stats::Estimate;
 
 use super::{Extent, Titled, answers, instructions, profile, steps, verdicts};
-use crate::comparison::{Judged, TAIL, TIMES_NOTE, Verdicts, metrics_together, ratio, span};
+use crate::comparison::{Judged, TAIL, Verdicts, metrics_together, ratio, span, time_told};
 use crate::document::{
-    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, rest,
+    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
 };
 use crate::model::Model;
 use crate::model::number::duration;
@@ -25,6 +27,9 @@ const PLOTS: &str = "The largest slowdown comes first. In a plot, the line is th
      are rounds, and the band is the margin: smaller changes do not matter in practice. The suite \
      shift is the change that all tests share; to suite is the change of a test without it. Each \
      contender has its own scale.";
+
+const LARGEST_RATES: &str = "Response times are from when operations were due. Rates that were tried \
+     are 3 % apart, so intervals are over rounds and half of that wider. rQPS compares these rates.";
 
 const SIDE_BY_SIDE: &str = "rQPS of each contender, ± half of its 95 % interval:";
 
@@ -46,6 +51,14 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
             blocks.extend([relative(verdicts, one), Block::Table(table)]);
         }
     }
+    if let Some(level) = verdicts.plan.slo {
+        blocks.extend(largest_rates(verdicts, level).blocks());
+    }
+    if verdicts.plan.rate.is_some() {
+        let is_brief = extent == Extent::Comment;
+        let of = |one: &&Judged<'_>| all_times(verdicts, one, is_brief);
+        blocks.extend(judged.iter().filter_map(of).flat_map(Titled::blocks));
+    }
     blocks.extend(causes(verdicts, extent));
     blocks.extend(instructions::blocks(verdicts, extent));
     blocks.extend([Block::heading("Certainty"), certainty(verdicts, extent)]);
@@ -61,8 +74,9 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
         blocks.extend(Block::list(Style::Bullets, discarded));
     }
     blocks.push(Block::text(format!("{}{}", legend(verdicts), limits(verdicts))));
-    for one in &judged {
-        blocks.extend(times(verdicts, one).into_iter().flat_map(Titled::blocks));
+    if verdicts.plan.rate.is_none() {
+        let tails = judged.iter().filter_map(|one| tails(verdicts, one));
+        blocks.extend(tails.flat_map(Titled::blocks));
     }
     blocks.extend(profiles);
     blocks.extend(pooled(verdicts));
@@ -221,30 +235,74 @@ fn limits(verdicts: &Verdicts<'_>) -> String {
     told
 }
 
-/// The 99th percentile of whole runs; slices record no times.
-fn times(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<Titled> {
-    let rows = (0..verdicts.tests.len()).filter_map(|index| {
-        let time = verdicts.times(judged, index).into_iter().find(|time| time.name == TAIL)?;
-        Some(Row::new(verdicts.tests[index].name, time_cells(&time).map(Cell::plain).into()))
+/// The 99th percentile of each test.
+fn tails(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Option<Titled> {
+    let rows = verdicts.tests.iter().zip(&judged.times).filter_map(|(test, times)| {
+        let time = times.iter().find(|time| time.name == TAIL)?;
+        Some(Row::new(test.name, time_cells(time).into()))
     });
     let table = Table::new(time_headings(verdicts, &judged.contender), rows.collect());
     let title = format!("{TAIL} of service times");
-    (!table.is_empty()).then(|| Titled::new(title, TIMES_NOTE, table.named("test")))
+    (!table.is_empty()).then(|| Titled::new(title, verdicts.times_note(), table.named("test")))
+}
+
+/// Of each contender in each test, the largest rate that keeps a service level.
+fn largest_rates(verdicts: &Verdicts<'_>, level: ServiceLevel) -> Titled {
+    let arms = |test| verdicts.names().into_iter().map(move |arm| (test, arm));
+    let rows = verdicts.tests.iter().flat_map(arms).filter_map(|(test, arm)| {
+        let found = verdicts.largest_rate(test, arm)?;
+        let interval = found.interval.exp();
+        let cells = [
+            arm.to_string(),
+            format!("{:.0}", found.ratio()),
+            format!("{:.0} – {:.0}", interval.low, interval.high),
+        ];
+        Some(Row::new(test.name, cells.map(Cell::plain).into()))
+    });
+    let headings =
+        ["contender", "operations/s", "95 % interval"].map(|name| Heading::new(name, ""));
+    let table = Table::new(headings.into(), rows.collect()).named("test");
+    Titled::new(format!("Largest rates that keep {level}"), LARGEST_RATES, table)
+}
+
+/// Every percentile of each test; of many tests the tails alone, if there is little room.
+fn all_times(verdicts: &Verdicts<'_>, judged: &Judged<'_>, is_brief: bool) -> Option<Titled> {
+    let is_brief = is_brief && verdicts.tests.len() > 2;
+    let rows = verdicts.tests.iter().zip(&judged.times).flat_map(|(test, times)| {
+        let shown = times.iter().filter(move |time| !is_brief || time.name == TAIL);
+        shown.map(move |time| {
+            let cells = [Cell::plain(time.name)].into_iter().chain(time_cells(time));
+            Row::new(test.name, cells.collect())
+        })
+    });
+    let rows = rows.take(if is_brief { ROWS } else { usize::MAX });
+    let mut headings = vec![Heading::new("percentile", "")];
+    headings.extend(time_headings(verdicts, &judged.contender));
+    let table = Table::new(headings, rows.collect());
+    let title = format!("Response times of {}", judged.contender);
+    (!table.is_empty()).then(|| Titled::new(title, verdicts.times_note(), table.named("test")))
 }
 
 /// The headings of [`time_cells`].
 pub(crate) fn time_headings(verdicts: &Verdicts<'_>, contender: &str) -> Vec<Heading> {
     let names = [verdicts.base.as_str(), contender, "ratio", "95 % interval"];
-    names.map(|name| Heading::new(name, "")).into()
+    let names = names.map(|name| Heading::new(name, ""));
+    names.into_iter().chain([Heading::words("verdict")]).collect()
 }
 
-/// Both times, their ratio and its interval.
-pub(crate) fn time_cells(time: &rqps_analysis::comparison::Time<'_>) -> [String; 4] {
+/// Both times, their ratio, its interval and the verdict.
+pub(crate) fn time_cells(time: &Time) -> [Cell; 5] {
+    let of_ratio = |text: fn(&Estimate) -> String| match &time.ratio {
+        Some(ratio) => Cell::plain(text(ratio)),
+        None => Cell::missing("-"),
+    };
+    let label = time.verdict.as_ref().ok().map(|verdict| &verdict.label);
     [
-        duration(time.base.round() as u64),
-        duration(time.contender.round() as u64),
-        ratio(time.ratio),
-        span(time.ratio),
+        Cell::plain(duration(time.base.round() as u64)),
+        Cell::plain(duration(time.contender.round() as u64)),
+        of_ratio(ratio),
+        of_ratio(span),
+        Cell::new(time_told(time), label.map_or(Tone::Missing, verdicts::tone)),
     ]
 }
 

@@ -1,12 +1,10 @@
 //! Every test of a comparison, folded, for a page: its rounds as dots in the order of time and as
 //! numbers, and the tables that are pooled over rounds.
 
-use rqps_analysis::comparison::Time;
-
 use super::comparison::{time_cells, time_headings};
 use super::statements::{By, statements};
 use super::{Titled, steps};
-use crate::comparison::{TIMES_NOTE, Verdicts};
+use crate::comparison::Verdicts;
 use crate::document::{Block, Cell, Chip, Figure, Fold, Heading, Inline, Row, Style, Table};
 use crate::model::{Matrix, MatrixRow, Model};
 
@@ -61,7 +59,8 @@ fn folded(
     blocks.extend(Titled::new(format!("By round, {unit}"), "", by_round(matrix, row)).blocks());
     blocks.push(Block::Figure(Figure::Curves(row.name.clone())));
     let times = times(verdicts, index);
-    let of_times = Titled::new("Service time by percentile, over rounds", TIMES_NOTE, times);
+    let of_times = format!("{} by percentile, over rounds", verdicts.time());
+    let of_times = Titled::new(of_times, verdicts.times_note(), times);
     blocks.extend(of_times.blocks());
     if let Some(step) = together.steps.iter().find(|step| step.name == test.name) {
         blocks.extend([Block::heading("Pooled over rounds"), Block::text(TOGETHER_NOTE)]);
@@ -80,14 +79,13 @@ fn folded(
     Block::Fold(Fold { title, blocks, anchor: Some(row.anchor.clone()), ..Fold::default() })
 }
 
-/// Service times of the counted operations of whole runs.
+/// Times of the counted operations.
 fn times(verdicts: &Verdicts<'_>, index: usize) -> Table {
     let rows = verdicts.judged.iter().flat_map(|judged| {
-        let row = |time: Time<'_>| {
-            let cells = [time.name.to_string()].into_iter().chain(time_cells(&time));
-            Row::new(&judged.contender, cells.map(Cell::plain).collect())
-        };
-        verdicts.times(judged, index).into_iter().map(row).collect::<Vec<_>>()
+        judged.times[index].iter().map(|time| {
+            let name = Cell::plain(time.name);
+            Row::new(&judged.contender, [name].into_iter().chain(time_cells(time)).collect())
+        })
     });
     let legend = "share of the operations that took at most this long";
     let mut headings = vec![Heading::new("percentile", legend)];

@@ -2,7 +2,6 @@
 
 use rqps_stats::Estimate;
 use rqps_stats::label::Label;
-use rqps_stats::verdict::Verdict;
 
 use crate::comparison::{
     Judged, SHORT_MISSED, Verdicts, change, counts, ratio, reach, short, span,
@@ -62,13 +61,14 @@ fn alone(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> [Cell; 5
         Cell::plain(span(&verdict.estimate)),
         Cell::plain(cpu.map_or("-".to_string(), |(_, cost)| change(cost))),
         Cell::plain(verdict.contributions.len().to_string()),
-        Cell::new(verdicts.told(judged, index), tone(verdict)).or(brief(verdicts, judged, index)),
+        Cell::new(verdicts.told(judged, index), tone(&verdict.label))
+            .or(brief(verdicts, judged, index)),
     ]
 }
 
 /// What the change of the tail is.
-const TIME: &str = "change of the service time that 99 % of the operations counted by rQPS do not \
-     exceed; known for whole runs only, since slices record no times";
+const TIME: &str = "change of the time that 99 % of the operations counted by rQPS do not exceed; \
+     slices give it no verdict";
 
 /// The least and the most that a plot shows on either side of no change, as logs.
 const LEAST: f64 = 0.02;
@@ -80,7 +80,8 @@ pub(super) fn intervals(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Table {
     let extent = extent(judged);
     let ends = [-extent, extent].map(|log| format!("{:+.0} %", 100.0 * log.exp_m1()));
     let [low, high] = ends;
-    let has_times = judged.verdicts.iter().any(|verdict| !verdict.times.is_empty());
+    let tail = |index: usize| judged.times[index].iter().find(|time| time.name == TAIL);
+    let has_times = (0..judged.times.len()).any(|index| tail(index).is_some());
     let cpu = format!("server CPU per {}", verdicts.counted().one);
     let mut headings = vec![
         Heading::new("rQPS", ""),
@@ -120,9 +121,8 @@ pub(super) fn intervals(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Table {
             false => (Cell::missing("-"), Cell::missing("-")),
         };
         let mut cells = vec![ratio, interval, label.labelled(chip(&verdict.label)), cpu];
-        let tail = verdict.times.iter().find(|(name, _)| name == TAIL);
-        cells.extend(has_times.then(|| match tail {
-            Some((_, time)) => Cell::plain(change(time)).hovered(span(time)),
+        cells.extend(has_times.then(|| match tail(index).and_then(|time| time.ratio.as_ref()) {
+            Some(time) => Cell::plain(change(time)).hovered(span(time)),
             None => Cell::missing("-"),
         }));
         cells.extend(suite.map(|suite| match &suite.relative[index] {
@@ -159,7 +159,7 @@ fn among(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> Cell {
         None => word(&verdict.label, 1).to_string(),
     };
     let built = verdicts.built(judged).map_or(String::new(), |built| format!(" ({built})"));
-    let long = Cell::new(format!("{numbers}\t{label}{built}"), tone(verdict));
+    let long = Cell::new(format!("{numbers}\t{label}{built}"), tone(&verdict.label));
     long.or(format!("{numbers}\t{}", brief(verdicts, judged, index)))
 }
 
@@ -170,8 +170,8 @@ fn brief(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> &'static
     }
 }
 
-fn tone(verdict: &Verdict) -> Tone {
-    match verdict.label {
+pub(super) fn tone(label: &Label) -> Tone {
+    match label {
         Label::Regression { .. }
         | Label::Overdue { .. }
         | Label::SmallRegression { .. }

@@ -8,6 +8,7 @@ use rqps_observe::Metric;
 use serde::Serialize;
 
 use super::json::{Ratio, finite, ratio};
+use super::latency::{time_label, told};
 use super::{Judged, Verdicts};
 
 /// Microseconds of an operation.
@@ -35,12 +36,18 @@ struct Part {
     is_sure: bool,
 }
 
-/// A percentile of service times.
+/// A percentile of times, or the longest.
 #[derive(Serialize)]
 pub(super) struct Time {
     baseline_ns: f64,
     contender_ns: f64,
     ratio: Option<Ratio>,
+    /// Null without a verdict.
+    label: Option<&'static str>,
+    /// The label in words, or why there is none.
+    verdict: String,
+    adjusted_p: Option<f64>,
+    detectable: Option<f64>,
 }
 
 /// A metric per operation in both arms.
@@ -101,15 +108,20 @@ pub(super) fn time_budget(evidence: &Evidence) -> TimeBudget {
     }
 }
 
-/// By percentile; empty for slices.
-pub(super) fn times(
-    verdicts: &Verdicts<'_>,
-    judged: &Judged<'_>,
-    index: usize,
-) -> BTreeMap<String, Time> {
-    let times = verdicts.times(judged, index).into_iter().map(|time| {
-        let (baseline_ns, contender_ns) = (time.base, time.contender);
-        (time.name.to_string(), Time { baseline_ns, contender_ns, ratio: ratio(time.ratio) })
+/// By percentile.
+pub(super) fn times(judged: &Judged<'_>, index: usize) -> BTreeMap<&'static str, Time> {
+    let times = judged.times[index].iter().map(|time| {
+        let verdict = time.verdict.as_ref().ok();
+        let told = Time {
+            baseline_ns: time.base,
+            contender_ns: time.contender,
+            ratio: time.ratio.as_ref().and_then(ratio),
+            label: time_label(time),
+            verdict: told(time),
+            adjusted_p: verdict.and_then(|one| finite(one.adjusted_p)),
+            detectable: verdict.and_then(|one| finite(one.detectable.exp_m1())),
+        };
+        (time.name, told)
     });
     times.collect()
 }

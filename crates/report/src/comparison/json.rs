@@ -156,8 +156,10 @@ struct Test {
     /// Whole runs that were not at one level, for each arm with such runs.
     unsteady: Vec<Unsteady>,
     costs: BTreeMap<String, Ratio>,
-    /// Of whole runs, service times of the operation that the rate counts, by percentile.
-    times: BTreeMap<String, Time>,
+    /// Where times begin: `response` when an operation was due, `service` when it was started.
+    clock: &'static str,
+    /// By percentile; empty where none is known.
+    times: BTreeMap<&'static str, Time>,
     /// Metrics of the operating system per operation.
     metrics: BTreeMap<String, Changed>,
     /// Counters of the DBMS per operation of a client that differ, or that a rule uses.
@@ -357,7 +359,8 @@ fn test(verdicts: &Verdicts<'_>, judged: &Judged, index: usize, observed: &Obser
             .iter()
             .filter_map(|(name, cost)| Some((name.clone(), ratio(cost)?)))
             .collect(),
-        times: evidence_json::times(verdicts, judged, index),
+        clock: verdicts.clock(),
+        times: evidence_json::times(judged, index),
         metrics: evidence_json::metrics(evidence),
         counters: evidence_json::counters(verdicts, judged, index),
         idle: both(&|name| mean_of(passes(), |pass| idle(pass, name))),

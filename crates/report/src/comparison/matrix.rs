@@ -10,7 +10,7 @@ use rqps_store::RoundRecord;
 
 use super::labels::class;
 use super::{Judged, Verdicts};
-use crate::model::{Discarded, Mark, Matrix, MatrixMeasure, MatrixRow, service_time, throughput};
+use crate::model::{Discarded, Mark, Matrix, MatrixMeasure, MatrixRow, throughput, time};
 
 /// A cost per operation in one round: its name, the unit of the cost itself, a legend, its value.
 type Cost = (&'static str, &'static str, &'static str, Value);
@@ -75,7 +75,7 @@ impl Verdicts<'_> {
         }));
         let is_known = |which: &usize| self.tests.iter().any(|test| test.times.has(*which));
         let times: Vec<usize> = (0..PERCENTILES.len()).filter(is_known).collect();
-        measures.extend(times.iter().map(|which| service_time(PERCENTILES[*which].0)));
+        measures.extend(times.iter().map(|which| time(PERCENTILES[*which].0, self.clock())));
         let rows = 0..self.tests.len();
         let rows = rows.map(|index| self.row(index, &names, &costs, &times)).collect();
         let shift = |judged: &Judged| Some(judged.suite.as_ref()?.shift.value);

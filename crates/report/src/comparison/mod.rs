@@ -8,6 +8,7 @@ mod joined;
 mod json;
 mod junit;
 mod labels;
+mod latency;
 mod matrix;
 mod printed;
 mod profile;
@@ -32,7 +33,8 @@ pub(crate) use flame::flames;
 pub(crate) use json::Comparison as ComparisonJson;
 pub use junit::junit;
 pub(crate) use labels::{SHORT_MISSED, chip, class, counts, is_change, label, short, word};
-pub(crate) use printed::{TAIL, TIMES_NOTE, change, ratio, reach, span, with_interval};
+pub(crate) use latency::told as time_told;
+pub(crate) use printed::{TAIL, change, ratio, reach, span, with_interval};
 pub(crate) use profile::{
     notes as profile_notes, numbers as profile_numbers, readable, told as profile_told,
 };

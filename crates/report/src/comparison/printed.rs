@@ -6,10 +6,6 @@ use rqps_stats::{Estimate, Interval};
 /// The percentile that is shown where there is room for one.
 pub(crate) const TAIL: &str = "p99";
 
-pub(crate) const TIMES_NOTE: &str = "Service time is from the start of an operation to its end. \
-     Times are means over the percentiles of the rounds, and the ratio is estimated like that of the \
-     rates. A percentile needs ten operations beyond it.";
-
 /// `0.974`; "-" with too few rounds.
 pub(crate) fn ratio(estimate: &Estimate) -> String {
     Digits::of(estimate.interval).ratio(estimate.value)

@@ -42,6 +42,7 @@ impl Verdicts<'_> {
             strip
                 .extend(more.into_iter().flat_map(|more| ["; ".into(), Inline::chip(class, more)]));
         }
+        strip.extend(self.changed_times(judged));
         strip
     }
 

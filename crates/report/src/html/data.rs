@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use super::counters;
 use crate::comparison::Verdicts;
-use crate::csv::{csv, has_metrics, metrics_csv, suite_files, verdicts_csv};
+use crate::csv::{
+    csv, has_metrics, has_times, latency_csv, metrics_csv, suite_files, verdicts_csv,
+};
 use crate::json::summary_json;
 use crate::model::{Matrix, Model, engine};
 use crate::render::Terminal;
@@ -32,6 +34,7 @@ const FILES: [File; 3] = [
 ];
 const METRICS: File = ("metrics-csv", "metrics.csv", "the posts' columns as CSV");
 const VERDICTS: File = ("verdicts-csv", "verdicts.csv", "all verdicts with intervals as CSV");
+const LATENCY: File = ("latency-csv", "latency.csv", "percentiles of times with verdicts as CSV");
 const ROUNDS: File = ("rounds-csv", "rounds.csv", "all measures of all rounds as CSV");
 
 pub(super) fn body(report: &Report<'_>, matrix: Option<&Matrix>, histories: &[History]) -> Markup {
@@ -41,6 +44,9 @@ pub(super) fn body(report: &Report<'_>, matrix: Option<&Matrix>, histories: &[Hi
     if verdicts.is_some() {
         tables.push((VERDICTS, verdicts_csv(report)));
         tables.push((ROUNDS, csv(report)));
+    }
+    if has_times(report) {
+        tables.push((LATENCY, latency_csv(report)));
     }
     if has_metrics(report) {
         tables.push((METRICS, metrics_csv(report)));

@@ -96,7 +96,7 @@ pub(crate) fn matrix(model: &Model, suite: Option<&Suite>) -> Option<Matrix> {
         more_is_better: false,
     }));
     let times = [("p99", 99.0), ("p99.9", 99.9)];
-    measures.extend(times.map(|(name, _)| service_time(name)));
+    measures.extend(times.map(|(name, _)| time(name, "service")));
     let value = |measured: &Measured, measure: usize| match measure {
         0 => measured.finished_rate(),
         of if of <= columns.len() => (columns[of - 1].value)(&measured.window()),
@@ -161,12 +161,12 @@ pub(crate) fn throughput(counted: &Counted) -> Measure {
     }
 }
 
-/// A percentile.
-pub(crate) fn service_time(name: &str) -> Measure {
+/// A percentile of service or response times.
+pub(crate) fn time(name: &str, clock: &str) -> Measure {
     Measure {
         name: name.to_string(),
         unit: "ms".to_string(),
-        legend: format!("{name} of the service time of the counted operation"),
+        legend: format!("{name} of the {clock} time of the counted operation"),
         more_is_better: false,
     }
 }

@@ -21,8 +21,7 @@ pub(crate) use differences::{PLACES, differences};
 pub(crate) use engine::{ENGINE_NOTE, engine, has_engine};
 pub(crate) use histograms::{HISTOGRAM_NOTE, histograms};
 pub(crate) use matrix::{
-    Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, service_time,
-    throughput,
+    Discarded, Mark, Matrix, Measure as MatrixMeasure, Row as MatrixRow, matrix, throughput, time,
 };
 pub(crate) use measures::{BUSY, MEASURES, Measure, SHARE, normalised, variations};
 pub(crate) use metrics::{METRICS_NOTE, metrics};

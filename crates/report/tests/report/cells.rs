@@ -485,7 +485,8 @@ fn a_page_of_whole_runs_works_and_its_tables_are_the_result() {
         agrees(high, &found["high"], what);
     };
     let times = rows(&seen["tables"]["test-qr100 Service time by percentile, over rounds"]);
-    for row in &times[1..] {
+    // The longest has no ratio.
+    for row in times[1..].iter().filter(|row| row[1] != "max") {
         let found = &test("qr100")["times"][row[1]];
         time_agrees(row[2], &found["baseline_ns"], row[1]);
         time_agrees(row[3], &found["contender_ns"], row[1]);

@@ -1,4 +1,5 @@
-use crate::made::{csv, seconds_csv, suite_files, verdicts_csv};
+use crate::evidence;
+use crate::made::{csv, latency_csv, seconds_csv, suite_files, verdicts_csv};
 use crate::sample::{self, run};
 use crate::{HOSTILE, THREE, suite};
 
@@ -71,6 +72,12 @@ fn the_columns_of_files_are_those_that_the_documentation_has() {
     let header = |text: &str| rows(text).swap_remove(0);
     let text = |name: &str| of_suite.iter().find(|(of, _)| *of == name).map(|(_, text)| text);
     assert_eq!(described("verdicts.csv"), header(&of_verdicts));
+    let percentiles = ["p50", "p95", "p99", "p99.9", "max"];
+    let columns: Vec<String> = described("latency.csv")
+        .into_iter()
+        .filter(|word| !percentiles.contains(&word.as_str()))
+        .collect();
+    assert_eq!(columns, header(&latency_csv(&evidence::timed())));
     let described = described("tests.csv");
     let header = header(text("tests.csv").unwrap());
     let from = described.iter().position(|word| word == "r/s").unwrap();

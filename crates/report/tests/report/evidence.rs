@@ -1,14 +1,18 @@
 //! The evidence for the verdicts of a comparison: in the page, as text and as JSON.
 
 use hdrhistogram::Histogram;
+use rqps_analysis::comparison::{FailOn, Gate};
 use rqps_observe::{Kind, Metric};
+use rqps_plan::{Class, Counts, Design, Method};
 use rqps_report::Colour;
-use rqps_store::{Measurement, Operation, PackedHistogram, Run};
+use rqps_store::{
+    Measurement, Operation, PackedHistogram, RoundRecord, Run, Second, SliceRecord, WorkRecord,
+};
 use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
-use crate::made::{html, post, result_json};
+use crate::made::{gate, html, latency_csv, post, result_json, summary_markdown, text};
 use crate::suite;
 use crate::whole_runs::{compared, part};
 
@@ -51,7 +55,7 @@ fn each_side(run: &mut Run, change: impl Fn(&str, u32, &mut Measurement)) {
 
 /// Whole runs whose queries take 200 us, half as long again at `slow`, and a little more in some
 /// rounds.
-fn timed() -> Run {
+pub(crate) fn timed() -> Run {
     let mut run = compared();
     each_side(&mut run, |name, round, side| {
         let micros = if name == "slow" { 300 } else { 200 } + u64::from(round % 3);
@@ -70,8 +74,8 @@ fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
     let run = timed();
     let found = judged(&run);
     let times = &test(&found, "qr100")["times"];
-    assert_eq!(keys(times), ["p50", "p95", "p99"], "2,000 are too few for p99.9");
-    for name in keys(times) {
+    assert_eq!(keys(times), ["max", "p50", "p95", "p99"], "2,000 are too few for p99.9");
+    for name in ["p50", "p95", "p99"] {
         let (time, ratio) = (&times[name], &times[name]["ratio"]);
         assert!(about(&time["baseline_ns"], 201_000.0), "{time}");
         assert!(about(&time["contender_ns"], 301_000.0), "{time}");
@@ -79,12 +83,22 @@ fn whole_runs_have_percentiles_of_times_with_intervals_over_rounds() {
         let [low, high] = ["low", "high"].map(|end| ratio[end].as_f64().unwrap());
         assert!(1.45 < low && low < high && high < 1.55, "{time}");
     }
+    assert_eq!(times["p95"]["label"], "regression", "{times}");
+    let why = times["p99"]["verdict"].as_str().unwrap();
+    assert_eq!(why, "no verdict: p99 needs 10000 operations in each round, and there are 2000");
+    assert!(times["p99"]["label"].is_null() && times["max"]["ratio"].is_null(), "{times}");
+    assert_eq!(test(&found, "qr100")["clock"], "service");
     assert_eq!(test(&found, "l.x")["times"], json!({}), "indexes are no operations");
 
     let told = post(&run, Colour::Never);
     let row = told.split("p99 of service times").nth(1).expect(&told);
     let row = row.lines().find(|line| line.starts_with("qr100")).expect(&told);
     assert!(row.contains("201us") && row.contains("301us"), "{row}");
+    assert!(row.contains("no verdict: p99 needs 10000 operations"), "{row}");
+    let table = latency_csv(&run);
+    assert_eq!(table.lines().count(), 1 + 4, "{table}");
+    let row = table.lines().find(|row| row.starts_with("qr100,query,service,slow,base,p95,201"));
+    assert!(row.is_some_and(|row| row.contains(",regression,")), "{table}");
 
     let page = html(&run);
     let title = "Service time by percentile, over rounds";
@@ -100,12 +114,111 @@ fn named(measure: &Value) -> String {
 }
 
 #[test]
-fn slices_keep_no_times_and_tell_none() {
+fn runs_of_an_earlier_rqps_have_no_times_of_slices() {
     let run = suite::judged();
     assert_eq!(test(&judged(&run), "point-query")["times"], json!({}));
     assert!(!post(&run, Colour::Never).contains("service times"));
     let page = html(&run);
     assert!(!page.contains("Service time by percentile") && !page.contains(">p99</abbr>"));
+}
+
+/// Slices have their own: what is usual is judged, and the tail is shown.
+#[test]
+fn slices_have_times_with_verdicts_on_what_is_usual() {
+    let mut run = suite::judged();
+    for pass in &mut run.rounds {
+        for name in ["sqlite", "A/A control", "slow", "like"] {
+            let micros = if name == "slow" { 120 } else { 100 };
+            let mut times = Histogram::<u64>::new(3).unwrap();
+            times.record_n(micros * (1_000 + u64::from(pass.round % 3)), 20_000).unwrap();
+            let work =
+                WorkRecord { service: times, ..WorkRecord::of_several(Operation::Transaction) };
+            pass.arms.entry(name.to_string()).or_default().work = vec![work.packed()];
+        }
+    }
+    let found = judged(&run);
+    let times = &test(&found, "point-query")["times"];
+    assert_eq!(times["p50"]["label"], "regression", "{times}");
+    assert!(times["p99"]["label"].is_null(), "{times}");
+    assert!(times["p99"]["verdict"].as_str().unwrap().contains("slices"), "{times}");
+    assert!(about(&times["p99"]["ratio"]["value"], 1.2), "it is shown: {times}");
+    let page = html(&run);
+    assert!(part(&page, "point-query").contains("Service time by percentile, over rounds"));
+    let curves: Value = serde_json::from_str(&embedded(&page, "curves")).unwrap();
+    let curves = curves.as_array().unwrap();
+    let of_test = curves.iter().find(|one| one["test"] == "point-query").unwrap();
+    assert_eq!(of_test["of"], "cycle", "slices have no seconds");
+    let lines = of_test["times"][0]["lines"].as_array().unwrap();
+    assert!(lines.len() >= 2, "both distributions are in one chart: {of_test}");
+}
+
+/// A rate: times are from when operations were due, and are in every format.
+#[test]
+fn response_times_at_a_rate_are_in_every_format() {
+    let run = at_a_rate(|name| if name == "slow" { 1_500 } else { 1_000 });
+    let found = judged(&run);
+    let test = test(&found, "point-query");
+    assert_eq!((&test["label"], &test["clock"]), (&"no_change".into(), &"response".into()));
+    assert_eq!(test["times"]["p50"]["label"], "no_change", "{test}");
+    assert_eq!(test["times"]["p99"]["label"], "regression", "{test}");
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Passed));
+    assert_eq!(gate(&run, FailOn::Latency), Some(Gate::Regression));
+    for text in [text(&run, Colour::Never), post(&run, Colour::Never), summary_markdown(&run)] {
+        assert!(text.contains("Response times of slow"), "{text}");
+        let row = text.lines().find(|line| line.contains("p99") && line.contains("1.5 ms"));
+        assert!(row.is_some_and(|row| row.contains("regression")), "{text}");
+        assert!(text.contains("p99 +50"), "it is in the line of the contender: {text}");
+        assert!(text.contains("500 operations per second were due"), "{text}");
+    }
+    let same = at_a_rate(|_| 1_000);
+    assert_eq!(gate(&same, FailOn::Latency), Some(Gate::Passed));
+}
+
+/// Eight rounds of 30 s at 500 operations per second; two in a hundred take this many microseconds.
+fn at_a_rate(tail: impl Fn(&str) -> u64) -> Run {
+    let mut run = suite::judged();
+    run.plan.contenders = ["base=postgres@17.6", "slow=postgres@17.6?work_mem=64kB"]
+        .map(|one| one.parse().unwrap())
+        .to_vec();
+    let Design::Comparison(plan) = &mut run.plan.design else { panic!("it is a comparison") };
+    (plan.rate, plan.method, plan.control) = (Some(500.0), Method::Runs, false);
+    plan.choices.clear();
+    run.rounds.clear();
+    for round in 1..=8_u32 {
+        let mut pass = RoundRecord {
+            round,
+            test: "point-query".to_string(),
+            group: Some("point queries".to_string()),
+            seconds: 60.0,
+            ..RoundRecord::new(Class::Point, Counts::Statements)
+        };
+        for (place, name) in (0..).zip(["base", "slow"]) {
+            let noise = 1_000 + u64::from((round * 3 + place * 2) % 5);
+            let mut times = Histogram::<u64>::new(3).unwrap();
+            times.record_n(200 * noise, 14_700).unwrap();
+            times.record_n(tail(name) * noise, 300).unwrap();
+            let work = WorkRecord {
+                operations: 15_000,
+                response: Some(times.clone()),
+                service: times,
+                seconds: vec![Second { operations: 500, ..Second::default() }; 30],
+                ..WorkRecord::of_several(Operation::Transaction)
+            };
+            let side = Measurement { work: vec![work.packed()], ..Measurement::default() };
+            pass.arms.insert(name.to_string(), side);
+            pass.slices.push(SliceRecord {
+                place,
+                client: 1,
+                arm: name.to_string(),
+                nanos: 30_000_000_000,
+                operations: 15_000,
+                reads: 15_000,
+                ..SliceRecord::default()
+            });
+        }
+        run.rounds.push(pass);
+    }
+    run
 }
 
 /// No label is about times: those of a test whose rate has not changed may take twice as long.

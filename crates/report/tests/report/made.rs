@@ -19,6 +19,7 @@ made! {
     hdr: Vec<File>,
     html: String,
     junit: Option<String>,
+    latency_csv: String,
     metrics_csv: String,
     otava: String,
     parquet: Vec<File>,

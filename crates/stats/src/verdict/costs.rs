@@ -1,9 +1,9 @@
-//! The cost of an operation, and how long it took, beside its rate.
+//! The cost of an operation, beside its rate.
 
 use super::{Cell, Cost};
 use crate::analysis::{Analysis, analyses};
 
-/// A cost or a time of a cell, and its noise between baseline and control.
+/// A cost of a cell, and its noise between baseline and control.
 pub(super) struct CostAnalysis {
     pub(super) name: String,
     pub(super) analysis: Analysis,
@@ -11,17 +11,14 @@ pub(super) struct CostAnalysis {
 }
 
 /// The costs of each cell, each moderated by the same cost of the other tests of the class.
-pub(super) fn costs(
-    cells: &[Cell],
-    of: fn(&Cell) -> &[Cost],
-    is_paired: bool,
-    drift: f64,
-) -> Vec<Vec<CostAnalysis>> {
+pub(super) fn costs(cells: &[Cell], is_paired: bool, drift: f64) -> Vec<Vec<CostAnalysis>> {
     let keys: Vec<Vec<String>> = cells
         .iter()
-        .map(|cell| of(cell).iter().map(|cost| format!("{}\0{}", cell.class, cost.name)).collect())
+        .map(|cell| {
+            cell.costs.iter().map(|cost| format!("{}\0{}", cell.class, cost.name)).collect()
+        })
         .collect();
-    let samples = cells.iter().flat_map(|cell| of(cell).iter().map(|cost| &cost.sample));
+    let samples = cells.iter().flat_map(|cell| cell.costs.iter().map(|cost| &cost.sample));
     let mut all =
         analyses(keys.iter().flatten().map(String::as_str).zip(samples), is_paired, drift)
             .into_iter();
@@ -32,7 +29,7 @@ pub(super) fn costs(
                 control.and_then(|control| control.primary(0.05)).map_or(0.0, |it| it.value.abs());
             CostAnalysis { name: cost.name.clone(), analysis, noise }
         };
-        of(cell).iter().zip(all.by_ref()).map(analysis).collect()
+        cell.costs.iter().zip(all.by_ref()).map(analysis).collect()
     };
     cells.iter().map(&mut own).collect()
 }

@@ -176,23 +176,6 @@ fn a_cost_that_is_uncertain_or_differs_between_controls_is_not_held_against_the_
 }
 
 #[test]
-fn times_are_estimated_as_costs_are_and_have_no_part_in_the_label() {
-    let mut cell = exactly(&AROUND_ZERO);
-    let plain = words(cell.clone());
-    let slower = Cost { name: "p99".to_string(), sample: exactly(&around(0.12)).rate };
-    cell.times.push(slower.clone());
-    let verdict = judge(&[cell.clone()], &Options::default()).verdicts.remove(0);
-    assert_eq!(verdict.label.to_string(), plain);
-    assert!(verdict.costs.is_empty());
-    cell.costs.push(slower);
-    let costlier = judge(&[cell], &Options::default()).verdicts.remove(0);
-    assert_eq!(
-        (&verdict.times, costlier.label.to_string()),
-        (&costlier.costs, "efficiency regression (p99)".to_string())
-    );
-}
-
-#[test]
 fn tests_of_a_class_share_what_is_known_of_their_noise() {
     let calm = exactly(&AROUND_ZERO.map(|value| value / 2.0));
     let alone = judge(std::slice::from_ref(&calm), &Options::default()).verdicts.remove(0);

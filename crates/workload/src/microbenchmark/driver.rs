@@ -117,7 +117,7 @@ impl Tests<'_> {
     fn cast_of_load(&self) -> Result<Cast<'_>, Error> {
         let loaders = self.benchmark.loaders(self.is_own)?;
         let batches = |order: &Order| match order.until {
-            Until::Operations(batches) => batches,
+            Until::Operations(batches) | Until::OperationsWithin(batches, _) => batches,
             Until::Elapsed(_) | Until::LeadersDone => 0,
         };
         let all: u64 = loaders.iter().map(|(_, order)| batches(order)).sum();

@@ -1,0 +1,119 @@
+//! Pacing by a clock that moves only where operations take time, so that every number is exact.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::*;
+use crate::live::Live;
+
+const MS: u64 = 1_000_000;
+const SECOND: u64 = 1_000 * MS;
+
+/// A clock that stands still while nothing happens.
+#[derive(Clone, Default)]
+struct Manual(Arc<AtomicU64>);
+
+impl Clock for Manual {
+    fn now(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn sleep_until(&self, deadline: u64, _halt: &Halt) {
+        self.0.fetch_max(deadline, Ordering::Relaxed);
+    }
+}
+
+/// Operations that take as long as their number says.
+struct Takes<F> {
+    clock: Manual,
+    number: u64,
+    nanos: F,
+}
+
+impl<F: FnMut(u64) -> u64 + Send> Work for Takes<F> {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        self.clock.0.fetch_add((self.nanos)(self.number), Ordering::Relaxed);
+        self.number += 1;
+        Ok(Effect::read(1))
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        unreachable!("nothing blocks")
+    }
+}
+
+/// What was recorded, and when it ended.
+fn run(
+    schedule: Schedule,
+    until: Until,
+    nanos: impl FnMut(u64) -> u64 + Send + 'static,
+) -> (Tally, u64) {
+    let clock = Manual::default();
+    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos });
+    let mut worker = Worker { work, live: Arc::new(Live::default()), recorder: None, clock };
+    let ended = worker.run(schedule, until, 0, &Halt::default()).unwrap();
+    (worker.finish(), ended)
+}
+
+fn percent_within(times: &hdrhistogram::Histogram<u64>, nanos: u64) -> f64 {
+    times.percentile_below(nanos)
+}
+
+/// The example of HdrHistogram's author: a system answers in 1 ms for 100 s, and then stands still
+/// for 100 s. A client that waits sees one slow answer of 10,000 or more; of the requests that were
+/// due, half were slow.
+#[test]
+fn a_standstill_is_felt_by_all_that_were_due_in_it() {
+    let stands_still = |number| if number == 10_000 { 100 * SECOND } else { MS };
+    let schedule = Schedule::Uniform { per_second: 100.0 };
+    let until = Until::Elapsed(Duration::from_secs(200));
+    let (tally, _) = run(schedule, until, stands_still);
+    assert!(percent_within(&tally.service, 2 * MS) > 99.9);
+
+    let until = Until::OperationsWithin(20_000, Duration::from_secs(1_000));
+    let (tally, ended) = run(schedule, until, stands_still);
+    assert_eq!(tally.operations, 20_000, "nothing that was due is left out");
+    // 9,999 operations were due in the 100 s, and are made up for by 1 ms each; meanwhile more
+    // are due, until the client has caught up.
+    let slow = 100.0 - percent_within(&tally.response, 2 * MS);
+    assert!((50.0..56.0).contains(&slow), "{slow} % were slow");
+    let median_of_slow = tally.response.value_at_percentile(75.0);
+    assert!((40 * SECOND..60 * SECOND).contains(&median_of_slow), "{median_of_slow}");
+    assert_eq!(tally.lateness.max(), 0, "the client was not late");
+    assert!(ended < 212 * SECOND, "{ended}");
+}
+
+/// A stall of one second in ten: a twentieth of what is due waits for half a second or longer.
+#[test]
+fn a_stall_of_a_second_in_ten_is_in_the_95th_percentile() {
+    let stalls = |number| if number % 1_000 == 500 { SECOND } else { MS };
+    let schedule = Schedule::Uniform { per_second: 100.0 };
+    let until = Until::OperationsWithin(5_000, Duration::from_secs(100));
+    let (tally, _) = run(schedule, until, stalls);
+    let p95 = tally.response.value_at_percentile(95.0);
+    assert!((400 * MS..600 * MS).contains(&p95), "{p95}");
+    assert!(tally.service.value_at_percentile(95.0) < 2 * MS);
+}
+
+#[test]
+fn a_rate_that_is_kept_takes_the_time_that_was_planned() {
+    for schedule in
+        [Schedule::Uniform { per_second: 100.0 }, Schedule::Poisson { per_second: 100.0, seed: 3 }]
+    {
+        let until = Until::OperationsWithin(300, Duration::from_secs(4));
+        let (tally, ended) = run(schedule, until, |_| MS);
+        assert_eq!(tally.operations, 300);
+        assert!(ended.abs_diff(3 * SECOND) < MS, "{schedule:?} ended after {ended} ns");
+    }
+}
+
+#[test]
+fn a_rate_that_is_too_high_ends_with_what_was_done() {
+    let until = Until::OperationsWithin(3_000, Duration::from_secs(4));
+    // It can do 100 a second and is asked for 1,000 over 3 s.
+    let (tally, ended) = run(Schedule::Uniform { per_second: 1_000.0 }, until, |_| 10 * MS);
+    assert_eq!((tally.operations, ended), (400, 4 * SECOND));
+}
