@@ -311,7 +311,7 @@ impl<'a, 'w> CommitSources<'a, 'w> {
         let attempts = folder.attempts(search.last() + 1)?;
         attempts.into_iter().for_each(|(place, attempt)| search.add_attempt(place, attempt));
         let mut running = RunningSearch { sources: self, folder, search, template, out };
-        match running.to_the_end() {
+        match running.complete_all() {
             Ok(true) => {}
             Ok(false) => return Ok(self.work.interrupted(out)),
             // In a build.
@@ -352,7 +352,7 @@ struct RunningSearch<'s, 'a, 'w> {
 
 impl RunningSearch<'_, '_, '_> {
     /// False if it was interrupted.
-    fn to_the_end(&mut self) -> anyhow::Result<bool> {
+    fn complete_all(&mut self) -> anyhow::Result<bool> {
         let mut begun = self.folder.comparisons()?;
         // All but the last are complete, since each begins after the one before.
         let last = begun.pop();
