@@ -49,7 +49,7 @@ pub(crate) use profile::{
 };
 use remote::Lost;
 pub use remote::Restarts;
-pub(crate) use remote::{compare_servers, validate};
+pub(crate) use remote::compare_servers;
 use round::{Draw, Round, Scene, Setting};
 use stored_baseline::Earlier;
 pub use stored_baseline::{StoredBaselineError, stored_baseline};
@@ -58,11 +58,9 @@ pub use stored_baseline::{StoredBaselineError, stored_baseline};
 const REFERENCE_LOOP: Duration = Duration::from_millis(50);
 
 /// Refuses what is wrong with a comparison before anything is started.
-pub(crate) fn validate(plan: &Plan) -> Result<(), LabError> {
-    match plan.comparison() {
-        Some(comparison) => arrivals::validate(comparison, &rqps_workload::tasks(&comparison.of)?),
-        None => Ok(()),
-    }
+pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
+    remote::validate(plan, comparison)?;
+    arrivals::validate(comparison, &rqps_workload::tasks(&comparison.of)?)
 }
 
 /// Two runs at a time would disturb each other, so the caller holds the lock of the host.
