@@ -19,6 +19,7 @@ pub(crate) fn translated(ended: &anyhow::Result<Exit>) -> Exit {
         // No verdict, or a build or a server failed: this commit says nothing.
         Exit::SlaMissed | Exit::Unfit | Exit::Failed => Exit::GitSkips,
         Exit::Usage
+        | Exit::Busy
         | Exit::Interrupted
         | Exit::ScriptRefused
         | Exit::ScriptAborted

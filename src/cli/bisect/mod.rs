@@ -317,8 +317,9 @@ impl BisectWork<'_> {
         let mut progress = Progress::new([(String::new(), &directory.plan)])?;
         progress.begin(0);
         let mut watch = |event| progress.event(&event);
-        let Setup { home, cancel } = self.setup;
-        let mut lab = Lab { home, watch: &mut watch, cancel, keep_data: false, judge: &interim };
+        let Setup { home, cancel, restarts } = self.setup;
+        let judge = &interim;
+        let mut lab = Lab { home, watch: &mut watch, cancel, keep_data: false, judge, restarts };
         let outcome = rqps_lab::run(&mut lab, &mut directory, &ready);
         progress.end();
         match outcome? {

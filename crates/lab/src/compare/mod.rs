@@ -60,7 +60,7 @@ const REFERENCE_LOOP: Duration = Duration::from_millis(50);
 /// Refuses what is wrong with a comparison before anything is started.
 pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {
     remote::validate(plan, comparison)?;
-    arrivals::validate(comparison, &rqps_workload::tasks(&comparison.of)?)
+    Ok(arrivals::validate(comparison, &rqps_workload::tasks(&comparison.of)?)?)
 }
 
 /// Two runs at a time would disturb each other, so the caller holds the lock of the host.

@@ -5,12 +5,12 @@ mod build;
 mod json;
 mod machines;
 
-use maud::{DOCTYPE, PreEscaped, html};
+use maud::html;
 use rqps_analysis::machines::Fleet;
 use rqps_store::Machines;
 
 use crate::build::Extent;
-use crate::html::{POLICY, STYLE};
+use crate::html::{STYLE, framed};
 use crate::render::html::blocks;
 use crate::render::{Terminal, markdown, terminal};
 
@@ -61,23 +61,13 @@ impl<'a> FleetReport<'a> {
     /// One page, which needs no other file and no script.
     pub fn html(&self) -> String {
         let document = build::document(self, Extent::Post);
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta http-equiv="Content-Security-Policy" content=(POLICY);
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (document.title) }
-                    style { (PreEscaped(STYLE)) }
-                }
-                body {
-                    header { h1 { (document.title) } }
-                    main { section { (blocks(&document.blocks)) } }
-                }
-            }
-        };
-        page.into_string()
+        framed(
+            &document.title,
+            &[STYLE],
+            &html! {
+                header { h1 { (document.title) } }
+                main { section { (blocks(&document.blocks)) } }
+            },
+        )
     }
 }

@@ -67,7 +67,9 @@ impl World {
             tally.comparisons += comparisons as f64;
         }
         let Tally { right, wrong, undecided, comparisons } = &mut tally;
-        [right, wrong, undecided, comparisons].map(|sum| *sum /= times as f64);
+        for sum in [right, wrong, undecided, comparisons] {
+            *sum /= times as f64;
+        }
         tally
     }
 }
