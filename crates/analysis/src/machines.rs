@@ -213,11 +213,11 @@ fn on_machine(verdict: &Verdict) -> Option<OnMachine> {
         return None;
     }
     let effect = MachineEffect { value: verdict.estimate.value, error: verdict.error };
-    effect.is_usable().then(|| OnMachine {
+    effect.is_usable().then_some(OnMachine {
         effect,
         interval_90: verdict.interval_90,
         interval_95: verdict.plain.interval,
-        is_unchanged: matches!(verdict.label, Label::NoChange { .. }),
+        costs_more: matches!(verdict.label, Label::EfficiencyRegression { .. }),
     })
 }
 

@@ -10,6 +10,7 @@ use crate::workload::Workload;
 
 /// How a workload is run.
 #[derive(Clone, Debug, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a plan has one of it")]
 pub enum Design {
     /// Once by each contender, one after another.
     Single(Workload),

@@ -26,8 +26,8 @@ pub struct OnMachine {
     /// Of the machine by itself, at 90 % and at 95 %.
     pub interval_90: Interval,
     pub interval_95: Interval,
-    /// By its own verdict there is no change, not even of a cost.
-    pub is_unchanged: bool,
+    /// By its own verdict an operation costs more, although it is as fast.
+    pub costs_more: bool,
 }
 
 /// A test with the results of all machines.
@@ -202,7 +202,8 @@ fn label(
     is_different: bool,
 ) -> AcrossLabel {
     let machines = || places.iter().filter_map(|place| test.machines[*place]);
-    let is_unchanged = places.len() >= 2 && machines().all(|machine| machine.is_unchanged);
+    let is_as_before = |machine: OnMachine| is_within(&machine, test.margin) && !machine.costs_more;
+    let is_unchanged = places.len() >= 2 && machines().all(is_as_before);
     let (Some(pooled), Some(estimate)) = (pooled, estimate) else {
         return match (places.len(), is_different, is_unchanged) {
             (1, ..) => AcrossLabel::OneMachine,
@@ -348,7 +349,7 @@ mod tests {
             effect: MachineEffect { value, error },
             interval_90,
             interval_95: interval(1.96),
-            is_unchanged: interval_90.low > -0.02 && interval_90.high < 0.02,
+            costs_more: false,
         })
     }
 

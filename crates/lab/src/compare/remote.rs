@@ -80,8 +80,8 @@ pub(super) fn servers(
     plan: &Plan,
     ready: &[Box<dyn Dbms>],
 ) -> Result<Vec<Option<String>>, LabError> {
-    let both = plan.contenders.iter().zip(ready);
-    let server = |(contender, dbms): (&Contender, &Box<dyn Dbms>)| {
+    let both = plan.contenders.iter().zip(ready.iter().map(|dbms| &**dbms));
+    let server = |(contender, dbms): (&Contender, &dyn Dbms)| {
         if !contender.is_remote() {
             return Ok(None);
         }

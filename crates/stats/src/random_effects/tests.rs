@@ -185,5 +185,5 @@ fn nothing_is_said_of_one_machine_or_of_one_without_an_error() {
     }
     assert_eq!(between_groups(&[good]), 1.0);
     let far = MachineEffect { value: 0.9, error: 0.1 };
-    assert!(between_groups(&[good, far]) < 1e-6 && between_groups(&[good, good]) == 1.0);
+    assert!(between_groups(&[good, far]) < 1e-6 && between_groups(&[good, good]) > 0.999);
 }

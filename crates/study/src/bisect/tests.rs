@@ -68,7 +68,7 @@ impl CommitSearch {
     }
 
     /// Goes on to the end, with the speed of each place.
-    fn to_the_end(&mut self, level: impl Fn(usize) -> f64, builds: impl Fn(usize) -> bool) {
+    fn run_until_the_end(&mut self, level: impl Fn(usize) -> f64, builds: impl Fn(usize) -> bool) {
         while let SearchStep::Compare(ToCompare { baseline, place, .. }) = self.next() {
             assert!(self.comparisons() < 40, "it does not end");
             match builds(place) {
@@ -92,7 +92,7 @@ fn built(code: &str) -> Attempt {
 #[test]
 fn a_change_is_found_and_confirmed_against_its_parent() {
     let mut search = search(64);
-    search.to_the_end(|place| if place >= 41 { -0.04 } else { 0.0 }, |_| true);
+    search.run_until_the_end(|place| if place >= 41 { -0.04 } else { 0.0 }, |_| true);
     let result = search.result();
     assert_eq!(result.kind, SearchKind::Found, "{result:?}");
     let found = result.found.unwrap();
@@ -112,7 +112,7 @@ fn a_change_is_found_and_confirmed_against_its_parent() {
 #[test]
 fn the_first_commit_after_good_has_good_as_its_parent_and_is_measured_again() {
     let mut search = search(4);
-    search.to_the_end(|place| if place >= 1 { -0.04 } else { 0.0 }, |_| true);
+    search.run_until_the_end(|place| if place >= 1 { -0.04 } else { 0.0 }, |_| true);
     let result = search.result();
     assert_eq!(result.kind, SearchKind::Found);
     let direct = search.made.iter().filter(|made| (made.baseline, made.place) == (0, 1));
@@ -146,7 +146,7 @@ fn a_change_that_another_layout_does_not_have_is_one_of_layout() {
 fn commits_that_do_not_build_make_a_range() {
     let mut search = search(32);
     let level = |place| if place >= 20 { -0.04 } else { 0.0 };
-    search.to_the_end(level, |place| !(18..=21).contains(&place));
+    search.run_until_the_end(level, |place| !(18..=21).contains(&place));
     let result = search.result();
     assert_eq!(result.kind, SearchKind::Range, "{result:?}");
     let found = result.found.unwrap();
@@ -163,7 +163,7 @@ fn two_changes_are_told_as_several() {
         5..=11 => -0.05,
         _ => -0.10,
     };
-    search.to_the_end(level, |_| true);
+    search.run_until_the_end(level, |_| true);
     let result = search.result();
     assert_eq!(result.kind, SearchKind::Several, "{result:?}");
     assert!(bisect_text(&search, &result).contains("the speed changes in 2 places"));

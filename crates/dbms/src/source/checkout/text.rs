@@ -80,7 +80,7 @@ mod tests {
 
     #[test]
     fn submodules_are_told_from_files() {
-        let tree = "100644 blob aa\tx\0160000 commit bb\tlib/y z\0040000 tree cc\tt\0";
+        let tree = "100644 blob aa\tx\x00160000 commit bb\tlib/y z\x00040000 tree cc\tt\x00";
         assert_eq!(submodules(tree).collect::<Vec<_>>(), [("lib/y z", "bb")]);
     }
 
