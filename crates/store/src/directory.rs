@@ -211,7 +211,9 @@ pub(crate) fn read_plan_and_manifest(path: &Path) -> Result<(Plan, Manifest), St
         .and_then(|manifest: Value| serde_json::from_value(shown(manifest)))
         .map_err(|error| StoreError::damaged(path.join(MANIFEST), error))?;
     let groups = manifest.groups.iter().flatten().flatten();
-    let arms = plan.contenders.len() + 1;
+    // The baseline has an A/A control, and so may every remote server.
+    let remote = plan.contenders.iter().skip(1).filter(|one| one.is_remote());
+    let arms = plan.contenders.len() + 1 + remote.count();
     if let Some(place) = groups.copied().find(|place| *place >= arms) {
         let reason = format!("a group names arm {place} of {arms}");
         return Err(StoreError::damaged(path.join(MANIFEST), reason));
