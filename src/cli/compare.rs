@@ -10,7 +10,7 @@ use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_lab::Restarts;
 use rqps_plan::{
-    Cache, Comparison, Contender, Count, Design, Instructions, Method, Plan, PlanError, Profiled,
+    Cache, Comparison, Contender, Count, Instructions, Method, Plan, PlanError, Profiled,
     QueryMode, Scope, ServiceLevel, Span, StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
@@ -92,8 +92,8 @@ pub(crate) struct Arguments {
     rate: Option<f64>,
     /// Find the largest rate at which p percent of the operations end in TIME, as in p99=5ms
     ///
-    /// Each round tries rates that are 3 % apart, each for --secs, as with --rate. The verdict is on
-    /// the largest rates.
+    /// Each round tries rates that are 3 % apart, each for --secs, as with --rate. The verdict is
+    /// on the largest rates.
     #[arg(long, value_name = "pN=TIME", help_heading = MEASURE, conflicts_with = "rate")]
     slo: Option<ServiceLevel>,
     /// Number of clients, each connected to every contender.
@@ -103,7 +103,8 @@ pub(crate) struct Arguments {
     ///
     /// In the Insert Benchmark it is the length of each read-write step.
     ///
-    /// [default: 1, or what fits into --budget; 2 with --method runs, 30 with --rate, 20 with --slo]
+    /// [default: 1, or what fits into --budget; 2 with --method runs, 30 with --rate, 20 with
+    /// --slo]
     #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
     /// Maximum number of rounds; each restarts all servers, but for remote ones.
@@ -162,8 +163,8 @@ pub(crate) struct Arguments {
     loads: Option<u32>,
     /// Restart a remote server before each round with this command [may be repeated]
     ///
-    /// Intervals then include what differs from one start to the next, as those of servers that rqps
-    /// starts. A shell runs the command, and the server must show that it was restarted. The
+    /// Intervals then include what differs from one start to the next, as those of servers that
+    /// rqps starts. A shell runs the command, and the server must show that it was restarted. The
     /// command is not part of the plan, so give it again with --resume.
     #[arg(long, value_name = "LABEL=COMMAND", help_heading = MACHINE,
         value_parser = restart_command)]
@@ -414,7 +415,7 @@ impl Arguments {
             seed: self.session.seed,
             cache,
             memory: self.session.memory,
-            design: Design::Comparison(comparison),
+            design: comparison.into(),
         };
         plan.validate()?;
         if let Some(path) = &self.baseline_from {
@@ -570,7 +571,7 @@ mod tests {
         assert_eq!(micro.read_time, SECS_AT_A_RATE);
         for (flags, words) in [
             ("--rate 500 --method slices", "cannot be used with slices"),
-            ("--rate -3", "must be between"),
+            ("--rate=-3", "must be between"),
             ("--rate nan", "must be between"),
         ] {
             let error = plan(flags).unwrap_err().to_string();

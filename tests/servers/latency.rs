@@ -158,7 +158,8 @@ fn times_at_a_rate_are_those_of_pgbench() {
     let workload = format!("--workload pgbench:{} --clients 4", file.display());
     compare(&rqps, &format!("{contenders} {workload} --rate 500 --secs 22 --rounds 3")).ok();
     let times = test(&rqps)["times"].clone();
-    // One in fifty sleeps for 5 ms, and little else takes long. The usual time is that of a wake-up.
+    // One in fifty sleeps for 5 ms, and little else takes long. The usual time is that of a
+    // wake-up.
     for (name, share, most) in [("p50", 0.50, 2.0), ("p99", 0.99, 1.15)] {
         let (ours, theirs) =
             (times[name]["baseline_ns"].as_f64().unwrap() / 1e3, within(&theirs, share));

@@ -221,8 +221,8 @@ pub struct Driven {
     pub outcome: OnHost,
 }
 
-/// Gives the hosts of a machine entry its cells, one at a time each. A cell stays with the host that
-/// has begun it. `tell` hears what becomes of each, also while a host is busy.
+/// Gives the hosts of a machine entry its cells, one at a time each. A cell stays with the host
+/// that has begun it. `tell` hears what becomes of each, also while a host is busy.
 pub fn drive(
     hosts: &[String],
     cells: &[CellSpec],

@@ -61,7 +61,13 @@ pub(crate) fn arms(plan: &Plan, treatment: &Treatment) -> Vec<Arm> {
     }
     let only_reads = rqps_workload::tasks(plan.workload())
         .is_ok_and(|tasks| tasks.iter().all(|task| task.fills || !task.class.writes()));
-    let is_shared = |arm: &Arm| only_reads && plan.contenders[arm.index].is_same_url(base);
+    // A control of one of several servers has tables of its own, as the others have.
+    let is_one_server = plan.contenders.iter().all(|one| one.is_same_url(base));
+    let is_shared = |arm: &Arm| {
+        only_reads
+            && plan.contenders[arm.index].is_same_url(base)
+            && (is_one_server || arm.index > 0)
+    };
     for (place, arm) in all.iter_mut().enumerate() {
         arm.tables = if is_shared(arm) { 0 } else { place };
     }

@@ -196,8 +196,8 @@ struct DrivenThread {
     work: Vec<Box<dyn Work>>,
     /// By contender, the number of the next operation.
     next: Vec<u64>,
-    /// By contender, nanoseconds of each operation in measured parts, where operations are performed
-    /// one by one.
+    /// By contender, nanoseconds of each operation in measured parts, where operations are
+    /// performed one by one.
     times: Vec<Histogram<u64>>,
     current: Arc<Current>,
     meter: Option<Meter>,

@@ -42,9 +42,10 @@ impl Timetable {
 
     /// Seconds from the last random arrival to the next one.
     ///
-    /// Where a number of arrivals is to fill their time, they are that many uniform instants of it in
-    /// their order, as those of a Poisson process with so many arrivals are. The first of n uniform
-    /// instants leaves a share of the time after it that is the n-th root of a uniform value.
+    /// Where a number of arrivals is to fill their time, they are that many uniform instants of it
+    /// in their order, as those of a Poisson process with so many arrivals are. The first of n
+    /// uniform instants leaves a share of the time after it that is the n-th root of a uniform
+    /// value.
     fn gap(&mut self, per_second: f64) -> f64 {
         let Some(random) = &mut self.random else { return 1.0 / per_second };
         // 1 - [0, 1) is never zero, so the logarithm is finite.
@@ -127,8 +128,8 @@ mod tests {
         let gaps: Vec<f64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
         let longer =
             |than: f64| gaps.iter().filter(|gap| **gap > than).count() as f64 / gaps.len() as f64;
-        // Of exponential gaps with a mean of 10 ms, e^-1 and e^-3; the standard errors are 0.003 and
-        // 0.0015.
+        // Of exponential gaps with a mean of 10 ms, e^-1 and e^-3; the standard errors are 0.003
+        // and 0.0015.
         assert!((longer(0.01) - 0.3679).abs() < 0.012, "{}", longer(0.01));
         assert!((longer(0.03) - 0.0498).abs() < 0.006, "{}", longer(0.03));
         let in_the_first_half = times.iter().filter(|time| **time < 100.0).count();

@@ -483,7 +483,7 @@ mod tests {
         Comparison::new(
             Microbenchmark {
                 tables: 1,
-                rows: crate::Count(1),
+                rows: crate::Count(1_000),
                 clients: vec![1],
                 read_time: Span(Duration::from_secs(1)),
                 write_time: Span(Duration::from_secs(1)),

@@ -21,6 +21,12 @@ pub enum Design {
 /// The stored name of a comparison; any other name is that of a workload.
 const COMPARISON: &str = "comparison";
 
+impl From<Comparison> for Design {
+    fn from(comparison: Comparison) -> Self {
+        Design::Comparison(comparison)
+    }
+}
+
 impl Serialize for Design {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {

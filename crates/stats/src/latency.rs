@@ -1,10 +1,10 @@
 //! Verdicts on quantiles of times (docs/latency.md).
 //!
-//! A quantile of each round is one observation, as a rate is. Its log ratio to the baseline goes the
-//! way of rates: t over restarts, or the shift of whole runs; intervals that the A/A control widens;
-//! one family, here of all tests and quantiles of a contender. Rounds are neither pooled nor
-//! resampled: with as few as there are, a bootstrap of rounds finds 8 to 10 % of differences that
-//! do not exist at a level of 5 %.
+//! A quantile of each round is one observation, as a rate is. Its log ratio to the baseline goes
+//! the way of rates: t over restarts, or the shift of whole runs; intervals that the A/A control
+//! widens; one family, here of all tests and quantiles of a contender. Rounds are neither pooled
+//! nor resampled: with as few as there are, a bootstrap of rounds finds 8 to 10 % of differences
+//! that do not exist at a level of 5 %.
 
 use crate::estimate::Estimate;
 use crate::label::{Kind, Label};
@@ -25,8 +25,8 @@ pub fn needed(percentile: f64) -> u64 {
     (BEYOND * 100_000).div_ceil(beyond.max(1))
 }
 
-/// The smallest change that matters, as a log: at the median that of the rate, and more in the tail,
-/// which few users meet and which differs more from run to run.
+/// The smallest change that matters, as a log: at the median that of the rate, and more in the
+/// tail, which few users meet and which differs more from run to run.
 pub fn margin(percentile: f64, of_rate: f64) -> f64 {
     match percentile {
         ..95.0 => of_rate,
@@ -54,7 +54,7 @@ pub struct Quantile {
 
 /// The verdict on a quantile.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Verdict {
+pub struct QuantileVerdict {
     /// That of a rate: a regression is a longer time.
     pub label: Label,
     /// The log ratio of the times, its interval adjusted for the family.
@@ -68,13 +68,13 @@ pub struct Verdict {
 }
 
 /// Judges the quantiles of one contender.
-pub fn judge_quantiles(quantiles: &[Quantile], options: &Options) -> Vec<Verdict> {
+pub fn judge_quantiles(quantiles: &[Quantile], options: &Options) -> Vec<QuantileVerdict> {
     let cells: Vec<Cell> = quantiles.iter().map(cell).collect();
     let bins = quantiles.iter().map(|one| RESOLUTION * (THREE_DIGITS / one.shortest).max(1.0));
     // What lies within the bins cannot be told apart, whatever the rounds agree on.
     let drift = options.drift + bins.fold(0.0, f64::max);
     let verdicts = judge(&cells, &Options { drift, ..*options }).verdicts.into_iter();
-    let verdict = |(of, quantile): (crate::verdict::Verdict, &Quantile)| Verdict {
+    let verdict = |(of, quantile): (crate::verdict::Verdict, &Quantile)| QuantileVerdict {
         estimate: of.estimate.inverse(),
         adjusted_p: of.adjusted_p,
         detectable: of.detectable,

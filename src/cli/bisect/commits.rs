@@ -10,8 +10,8 @@ use rqps_dbms::source::{
 use rqps_plan::{Contender, Instructions, Plan, Profiled};
 use rqps_store::{Run, StoreError};
 use rqps_study::{
-    Attempt, BISECT_SCHEMA, CommitSearch, Direction, SearchKind, SearchMetric, SearchPlan,
-    SearchResult, SearchStep, SearchedCommit, ToCompare, bisect_json, bisect_text,
+    BISECT_SCHEMA, BuildAttempt, CommitSearch, SearchDirection, SearchKind, SearchMetric,
+    SearchPlan, SearchResult, SearchStep, SearchedCommit, ToCompare, bisect_json, bisect_text,
     expected_comparisons, label,
 };
 
@@ -47,7 +47,7 @@ struct SearchEnds {
 /// When a search ends, and what it searches for.
 #[derive(Clone, Copy)]
 struct SearchLimits {
-    direction: Direction,
+    direction: SearchDirection,
     probability: f64,
     comparisons: usize,
     layouts: u32,
@@ -453,7 +453,7 @@ impl RunningSearch<'_, '_, '_> {
                 }
                 self.add(path, &run);
                 let why = "its server or a check of its data failed".to_string();
-                self.keep(place, Attempt::Failed { why, log })?;
+                self.keep(place, BuildAttempt::Failed { why, log })?;
             }
         }
         Ok(true)
@@ -466,7 +466,7 @@ impl RunningSearch<'_, '_, '_> {
         }
     }
 
-    fn keep(&mut self, place: usize, attempt: Attempt) -> anyhow::Result<()> {
+    fn keep(&mut self, place: usize, attempt: BuildAttempt) -> anyhow::Result<()> {
         self.folder.keep_attempt(place, &attempt)?;
         self.search.add_attempt(place, attempt);
         Ok(())
@@ -477,14 +477,14 @@ impl RunningSearch<'_, '_, '_> {
         if layout > 0 {
             return self.build_in(layout, place);
         }
-        if let Some(Attempt::Failed { .. }) = self.search.attempt(place) {
+        if let Some(BuildAttempt::Failed { .. }) = self.search.attempt(place) {
             return Ok(None);
         }
         let commit = commit_of(self.search.commit(place));
         match self.sources.build(&commit, &self.sources.options)? {
             CommitOutcome::Built(build) => {
                 if self.search.attempt(place).is_none() {
-                    self.keep(place, Attempt::Built { code: build.code.clone() })?;
+                    self.keep(place, BuildAttempt::Built { code: build.code.clone() })?;
                 }
                 Ok(Some(build))
             }
@@ -493,7 +493,7 @@ impl RunningSearch<'_, '_, '_> {
                     bail!("{} was built, and now does not build: {why}", commit.short());
                 }
                 note(&format!("skipped {}, which does not build: {why}", commit.short()));
-                self.keep(place, Attempt::Failed { why, log })?;
+                self.keep(place, BuildAttempt::Failed { why, log })?;
                 Ok(None)
             }
         }
@@ -540,9 +540,9 @@ impl RunningSearch<'_, '_, '_> {
             // The change is the other way round on this side.
             let mut limits = SearchLimits::of_search(plan);
             limits.direction = match plan.direction {
-                Direction::Slower => Direction::Faster,
-                Direction::Faster => Direction::Slower,
-                Direction::Either => Direction::Either,
+                SearchDirection::Slower => SearchDirection::Faster,
+                SearchDirection::Faster => SearchDirection::Slower,
+                SearchDirection::Either => SearchDirection::Either,
             };
             let ends = SearchEnds {
                 good: find(&self.search.commit(0).hash)?,

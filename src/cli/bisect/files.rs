@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
 use rqps_store::write_whole;
-use rqps_study::{Attempt, BISECT_SCHEMA, SearchPlan};
+use rqps_study::{BISECT_SCHEMA, BuildAttempt, SearchPlan};
 use serde::{Deserialize, Serialize};
 
 /// The files of the result.
@@ -88,12 +88,12 @@ impl SearchFolder {
         self.0.join(BUILDS).join(format!("{place:06}.json"))
     }
 
-    pub(super) fn keep_attempt(&self, place: usize, attempt: &Attempt) -> anyhow::Result<()> {
+    pub(super) fn keep_attempt(&self, place: usize, attempt: &BuildAttempt) -> anyhow::Result<()> {
         write(&self.attempt(place), &(serde_json::to_string_pretty(attempt)? + "\n"))
     }
 
     /// What commits came to, by their places.
-    pub(super) fn attempts(&self, places: usize) -> anyhow::Result<Vec<(usize, Attempt)>> {
+    pub(super) fn attempts(&self, places: usize) -> anyhow::Result<Vec<(usize, BuildAttempt)>> {
         let mut all = Vec::new();
         for place in 0..places {
             let file = self.attempt(place);

@@ -14,10 +14,10 @@ use clap::{Args, ValueEnum};
 use rqps_analysis::comparison::interim;
 use rqps_dbms::source;
 use rqps_lab::{Lab, Outcome};
-use rqps_plan::{Comparison, Contender, Count, Design, Plan, Span};
+use rqps_plan::{Comparison, Contender, Count, Plan, Span};
 use rqps_report::Report;
 use rqps_store::{Run, RunDirectory};
-use rqps_study::Direction;
+use rqps_study::SearchDirection;
 use rqps_workload::{Asked, Wanted};
 
 use super::exit::Exit;
@@ -144,12 +144,12 @@ enum Towards {
     Either,
 }
 
-impl From<Towards> for Direction {
-    fn from(towards: Towards) -> Direction {
+impl From<Towards> for SearchDirection {
+    fn from(towards: Towards) -> SearchDirection {
         match towards {
-            Towards::Slower => Direction::Slower,
-            Towards::Faster => Direction::Faster,
-            Towards::Either => Direction::Either,
+            Towards::Slower => SearchDirection::Slower,
+            Towards::Faster => SearchDirection::Faster,
+            Towards::Either => SearchDirection::Either,
         }
     }
 }
@@ -243,7 +243,7 @@ impl Arguments {
             let known = rqps_plan::suggestion(test, tests.iter().map(String::as_str));
             bail!("--test '{test}' is not measured here: {known}");
         }
-        let design = Design::Comparison(comparison);
+        let design = comparison.into();
         let plan = Plan { contenders, seed: self.seed, cache, memory: None, design };
         plan.validate()?;
         rqps_lab::validate(&plan)?;

@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
                 let jobs: Vec<String> = submissions.filter_map(|one| one.job).collect();
                 if !jobs.is_empty() {
                     Slurm::new().cancel(&jobs)?;
-                    output::note(&format!("cancelled job {}", jobs.join(", ")));
+                    output::note(&format!("ended job {}", jobs.join(", ")));
                 }
                 count += jobs.len();
             }

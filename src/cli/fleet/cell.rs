@@ -1,5 +1,5 @@
-//! `rqps fleet cell`: what a job of a scheduler runs. It says by its exit code what the scheduler is
-//! to do, and not what was found.
+//! `rqps fleet cell`: what a job of a scheduler runs. It says by its exit code what the scheduler
+//! is to do, and not what was found.
 
 use std::path::{Path, PathBuf};
 
@@ -112,7 +112,7 @@ fn refuse_unfit(setup: &Setup, cell: &CellFolder, force: bool) -> anyhow::Result
     let root = setup.home.root();
     match network_filesystem(root) {
         Some(kind) if !force => bail!(
-            "RQPS_HOME '{}' is on {kind}, a filesystem of the network, where data, sockets and locks \
+            "the RQPS_HOME '{}' is on {kind}, a filesystem of the network, where data, sockets and locks \
              do not belong. Set it to a local disk, or add --force",
             root.display()
         ),

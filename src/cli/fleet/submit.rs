@@ -1,5 +1,5 @@
-//! `rqps fleet submit`: cells that are neither done nor running are handed over. Everything is shown
-//! before it is.
+//! `rqps fleet submit`: cells that are neither done nor running are handed over. Everything is
+//! shown before it is.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

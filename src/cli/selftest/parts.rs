@@ -6,8 +6,8 @@ use std::time::Duration;
 use clap::ValueEnum;
 use rqps_dbms::Descriptor;
 use rqps_plan::{
-    Cache, Comparison, Contender, Dbbench, Design, Injection, Interface, Method, Microbenchmark,
-    Plan, Span, Workload,
+    Cache, Comparison, Contender, Dbbench, Injection, Interface, Method, Microbenchmark, Plan,
+    Span, Workload,
 };
 use rqps_study::{Intervention, Variant, variants};
 use rqps_workload::microbenchmark::{Sequence, select};
@@ -310,7 +310,7 @@ impl Arguments {
             seed: self.seed,
             cache: Some(Cache::Cached),
             memory: None,
-            design: Design::Comparison(comparison),
+            design: comparison.into(),
         };
         plan.validate()?;
         rqps_lab::validate(&plan)?;

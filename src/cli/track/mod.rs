@@ -89,8 +89,8 @@ pub(crate) struct Init {
 
 /// When the source of a build was committed.
 #[derive(Args, Clone)]
-pub(crate) struct Commit {
-    /// Commit of the build.
+pub(crate) struct CommitShown {
+    /// CommitShown of the build.
     #[arg(long, value_name = "SHA", help_heading = MEASURE)]
     commit: Option<String>,
     /// Time of the commit, in whose order the builds are, as from git show -s --format=%cI

@@ -16,7 +16,7 @@ use super::super::exit::Exit;
 use super::super::output;
 use super::super::session::{MEASURE, Setup};
 use super::compared::{self, Ended, Planned, contender, hash, measure, named, plan};
-use super::{Commit, Severity, told};
+use super::{CommitShown, Severity, told};
 
 /// An unchanged build is measured again after so long.
 const WEEK: SignedDuration = SignedDuration::from_hours(7 * 24 - 12);
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CONTENDER", help_heading = MEASURE)]
     build: Contender,
     #[command(flatten)]
-    commit: Commit,
+    commit: CommitShown,
     /// Record that there is no build, and why, and measure nothing.
     #[arg(long, value_name = "REASON", help_heading = MEASURE)]
     build_failed: Option<String>,
@@ -65,7 +65,7 @@ pub(crate) struct Added {
     #[arg(long, value_name = "NAME", help_heading = MEASURE)]
     line: Option<String>,
     #[command(flatten)]
-    commit: Commit,
+    commit: CommitShown,
     #[command(flatten)]
     severity: Severity,
 }
@@ -89,7 +89,7 @@ fn empty_point(id: &str, now: Timestamp, line: String, build: TrackedBuild) -> T
     }
 }
 
-impl Commit {
+impl CommitShown {
     fn of(&self, build: TrackedBuild) -> TrackedBuild {
         TrackedBuild { commit: self.commit.clone(), commit_time: self.time, ..build }
     }
@@ -198,7 +198,7 @@ fn point(
     (id, now, line): (&str, Timestamp, &str),
     run: &Run,
     (build, previous): (&str, Option<&str>),
-    commit: &Commit,
+    commit: &CommitShown,
 ) -> anyhow::Result<TrackPoint> {
     let results = compared::results(run, track.path())?;
     let found = tracked_build(run, build).context("the build of the night was not started")?;

@@ -301,7 +301,8 @@ impl<'a> Results<'a> {
         per_day(&self.pair(judged), &self.tests)
     }
 
-    /// A contender that does not keep up with a rate that the baseline keeps answers later and later.
+    /// A contender that does not keep up with a rate that the baseline keeps answers later and
+    /// later.
     fn gate_of_latency(&self) -> Gate {
         let is_slower = |judged: &Judged<'_>, index: usize| {
             let test = &self.tests[index];

@@ -112,7 +112,7 @@ pub struct Time {
     /// The log ratio of the contender's time to the baseline's; none of the longest.
     pub ratio: Option<Estimate>,
     /// The verdict, or why there is none.
-    pub verdict: Result<latency::Verdict, String>,
+    pub verdict: Result<latency::QuantileVerdict, String>,
 }
 
 /// A percentile before it is judged.

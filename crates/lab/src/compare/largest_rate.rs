@@ -88,7 +88,8 @@ fn within(measured: &Measurement, percent: f64) -> Option<u64> {
     Some(work.response?.unpacked().value_at_percentile(percent))
 }
 
-/// The measurement at the largest rate that keeps the level. `last` is the rate of an earlier round.
+/// The measurement at the largest rate that keeps the level. `last` is the rate of an earlier
+/// round.
 pub(super) fn measure(
     next: &mut Next<'_>,
     lab: &mut Lab<'_>,

@@ -1,8 +1,8 @@
 //! What others do on remote servers while a test is measured there.
 //!
-//! A server counts the statements, or transactions, of everybody. Those of rqps are known, or are at
-//! most as many as the statements that it sent: several may be one transaction. So others executed
-//! the rest, or more.
+//! A server counts the statements, or transactions, of everybody. Those of rqps are known, or are
+//! at most as many as the statements that it sent: several may be one transaction. So others
+//! executed the rest, or more.
 
 use rqps_observe::GuardFailure;
 
@@ -17,7 +17,7 @@ const MOST_PERCENT: f64 = 10.0;
 const ALWAYS: u64 = 200;
 
 /// A server, and what it had executed before a test.
-pub(super) struct Watched {
+pub(super) struct CountedArms {
     /// The arms that are on it.
     slots: Vec<usize>,
     before: u64,
@@ -42,11 +42,11 @@ impl Round<'_> {
     }
 
     /// Reads what the servers have executed.
-    pub(super) fn watch_others(&self) -> Result<Vec<Watched>, LabError> {
+    pub(super) fn watch_others(&self) -> Result<Vec<CountedArms>, LabError> {
         let mut watched = Vec::new();
         for slots in self.servers() {
             if let Some(before) = self.activity(slots[0])? {
-                watched.push(Watched { slots, before });
+                watched.push(CountedArms { slots, before });
             }
         }
         Ok(watched)
@@ -55,11 +55,11 @@ impl Round<'_> {
     /// The servers on which others executed too much since then; `own` is by slot what rqps did.
     pub(super) fn busy_servers(
         &self,
-        watched: &[Watched],
+        watched: &[CountedArms],
         own: &[u64],
     ) -> Result<Vec<GuardFailure>, LabError> {
         let mut busy = Vec::new();
-        for Watched { slots, before } in watched {
+        for CountedArms { slots, before } in watched {
             let Some(now) = self.activity(slots[0])? else { continue };
             let own: u64 = slots.iter().map(|slot| own[*slot]).sum();
             let others = others(now.saturating_sub(*before), own, slots.len() as u64);

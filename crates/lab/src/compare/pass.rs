@@ -590,11 +590,10 @@ pub(super) fn driven(failure: Failure) -> LabError {
 /// the former it is not known what others used: a remote server may be on this machine.
 fn machine(arms: &BTreeMap<String, Measurement>, client_cpu: u64, knows_servers: bool) -> Reading {
     use rqps_observe::Metric::{ClientCpuUser, ServerCpuSystem, ServerCpuUser};
-    let costs = || arms.values().map(|arm| &arm.cost);
-    let mut machine = costs().next().cloned().unwrap_or_default();
+    let mut machine = arms.values().next().map(|arm| arm.cost.clone()).unwrap_or_default();
+    // An embedded DBMS has none.
     for metric in [ServerCpuUser, ServerCpuSystem].into_iter().filter(|_| knows_servers) {
-        // An embedded DBMS has none.
-        machine.set(metric, costs().filter_map(|cost| cost.get(metric)).sum());
+        machine.set(metric, arms.values().filter_map(|arm| arm.cost.get(metric)).sum());
     }
     machine.set(ClientCpuUser, client_cpu);
     machine

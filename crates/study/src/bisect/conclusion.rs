@@ -5,7 +5,7 @@ use rqps_stats::change_points::weighted_change_points;
 use serde::Serialize;
 
 use super::observed::TestEffect;
-use super::{Aim, Attempt, CommitSearch, LEAST_BY_MDE, MOST_INVALID};
+use super::{Aim, BuildAttempt, CommitSearch, LEAST_BY_MDE, MOST_INVALID};
 
 /// Each further step must explain as much as chance does once in thousands of searches.
 const PENALTY: f64 = 5.0;
@@ -187,7 +187,7 @@ impl CommitSearch {
         } else {
             let between = found.first..found.last;
             let fails =
-                |place: &usize| matches!(self.attempt(*place), Some(Attempt::Failed { .. }));
+                |place: &usize| matches!(self.attempt(*place), Some(BuildAttempt::Failed { .. }));
             let failed = between.filter(fails).count();
             (SearchKind::Range, format!("{failed} commits between them do not build"))
         };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::conclusion::SearchResult;
-use super::{Attempt, BISECT_SCHEMA, CommitSearch, MadeComparison, SearchedCommit};
+use super::{BISECT_SCHEMA, BuildAttempt, CommitSearch, MadeComparison, SearchedCommit};
 
 /// The result as JSON, of the form `bisect/1`. Ratios are of rates, and natural logs.
 pub fn bisect_json(search: &CommitSearch, result: &SearchResult) -> String {
@@ -25,11 +25,11 @@ pub fn bisect_json(search: &CommitSearch, result: &SearchResult) -> String {
             "effects": made.effects,
         })
     };
-    let skipped = |(place, attempt): (&usize, &Attempt)| match attempt {
-        Attempt::Failed { why, log } => {
+    let skipped = |(place, attempt): (&usize, &BuildAttempt)| match attempt {
+        BuildAttempt::Failed { why, log } => {
             Some(json!({ "commit": search.commit(*place).hash, "why": why, "log": log }))
         }
-        Attempt::Built { .. } => None,
+        BuildAttempt::Built { .. } => None,
     };
     let probability = |(place, probability): (usize, &f64)| json!({ "commit": search.commit(place + 1).hash, "probability": probability });
     let value = json!({

@@ -45,20 +45,20 @@ const MOST_INVALID: usize = 3;
 /// Which changes are searched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Direction {
+pub enum SearchDirection {
     #[default]
     Slower,
     Faster,
     Either,
 }
 
-impl Direction {
+impl SearchDirection {
     /// Whether a change of the rate is one of these.
     fn has(self, log_ratio: f64) -> bool {
         match self {
-            Direction::Slower => log_ratio < 0.0,
-            Direction::Faster => log_ratio > 0.0,
-            Direction::Either => true,
+            SearchDirection::Slower => log_ratio < 0.0,
+            SearchDirection::Faster => log_ratio > 0.0,
+            SearchDirection::Either => true,
         }
     }
 }
@@ -102,7 +102,7 @@ pub struct SearchPlan {
     pub bad: String,
     /// GOOD is the first, BAD the last.
     pub commits: Vec<SearchedCommit>,
-    pub direction: Direction,
+    pub direction: SearchDirection,
     pub probability: f64,
     /// The most comparisons.
     pub comparisons: usize,
@@ -117,7 +117,7 @@ pub struct SearchPlan {
 /// What a commit came to when it was built.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Attempt {
+pub enum BuildAttempt {
     /// With the hash of what is loaded of its program.
     Built {
         code: String,
@@ -171,7 +171,7 @@ pub struct ToCompare {
 pub struct CommitSearch {
     plan: SearchPlan,
     line: CommitLine,
-    attempts: BTreeMap<usize, Attempt>,
+    attempts: BTreeMap<usize, BuildAttempt>,
     made: Vec<MadeComparison>,
     /// The only test that decides, if the user named one.
     test: Option<String>,
@@ -204,7 +204,7 @@ impl CommitSearch {
         &self.plan.commits[place]
     }
 
-    pub fn attempt(&self, place: usize) -> Option<&Attempt> {
+    pub fn attempt(&self, place: usize) -> Option<&BuildAttempt> {
         self.attempts.get(&place)
     }
 
@@ -214,10 +214,10 @@ impl CommitSearch {
     }
 
     /// Adds what a commit came to.
-    pub fn add_attempt(&mut self, place: usize, attempt: Attempt) {
+    pub fn add_attempt(&mut self, place: usize, attempt: BuildAttempt) {
         match &attempt {
-            Attempt::Failed { .. } => self.line.exclude(place),
-            Attempt::Built { .. } => {
+            BuildAttempt::Failed { .. } => self.line.exclude(place),
+            BuildAttempt::Built { .. } => {
                 let same = self.attempts.iter().filter(|(_, known)| **known == attempt);
                 for place_of_same in same.map(|(place, _)| *place).collect::<Vec<_>>() {
                     self.line.unite(place_of_same, place);
@@ -401,7 +401,7 @@ impl CommitSearch {
     /// The two places whose direct comparison confirms a block.
     fn to_confirm(&self, first: usize, last: usize) -> (usize, usize) {
         let builds =
-            |place: &usize| !matches!(self.attempts.get(place), Some(Attempt::Failed { .. }));
+            |place: &usize| !matches!(self.attempts.get(place), Some(BuildAttempt::Failed { .. }));
         let before = (0..first).rev().find(builds).unwrap_or(0);
         let after = (last..=self.last()).find(builds).unwrap_or(self.last());
         (before, after)

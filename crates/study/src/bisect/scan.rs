@@ -9,7 +9,7 @@ use rqps_store::Run;
 use serde_json::{Value, json};
 
 use super::observed::{TestEffect, effects};
-use super::{BISECT_SCHEMA, Direction};
+use super::{BISECT_SCHEMA, SearchDirection};
 
 /// A step must lower the weighted sum of squares by this times the log of the releases.
 const PENALTY: f64 = 3.0;
@@ -19,7 +19,7 @@ const LEAST_ERROR: f64 = 1e-6;
 /// Releases in order, the first of which all others are compared with.
 pub struct ReleaseScan {
     releases: Vec<String>,
-    direction: Direction,
+    direction: SearchDirection,
     /// By place, then by test.
     seen: BTreeMap<usize, Vec<TestEffect>>,
     /// Releases that were tried, and did not run.
@@ -52,7 +52,7 @@ impl ScanResult {
 }
 
 impl ReleaseScan {
-    pub fn new(releases: Vec<String>, direction: Direction) -> ReleaseScan {
+    pub fn new(releases: Vec<String>, direction: SearchDirection) -> ReleaseScan {
         let (seen, failed, confirmation) = (BTreeMap::new(), Vec::new(), Vec::new());
         ReleaseScan { releases, direction, seen, failed, confirmation }
     }
@@ -274,7 +274,7 @@ mod tests {
 
     fn scan(values: &[(usize, f64)], releases: usize) -> ReleaseScan {
         let names = (0..releases).map(|place| format!("3.{place}")).collect();
-        let mut scan = ReleaseScan::new(names, Direction::Slower);
+        let mut scan = ReleaseScan::new(names, SearchDirection::Slower);
         for &(place, value) in values {
             scan.seen.insert(place, vec![effect("scan", value)]);
         }

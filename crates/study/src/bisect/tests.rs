@@ -18,7 +18,7 @@ fn search(commits: usize) -> CommitSearch {
         good: "v1".to_string(),
         bad: "HEAD".to_string(),
         commits: (0..=commits).map(commit).collect(),
-        direction: Direction::Slower,
+        direction: SearchDirection::Slower,
         probability: 0.95,
         comparisons: 60,
         counts: false,
@@ -78,15 +78,15 @@ impl CommitSearch {
                 }
                 false => self.add_attempt(
                     place,
-                    Attempt::Failed { why: "error: x".to_string(), log: String::new() },
+                    BuildAttempt::Failed { why: "error: x".to_string(), log: String::new() },
                 ),
             }
         }
     }
 }
 
-fn built(code: &str) -> Attempt {
-    Attempt::Built { code: code.to_string() }
+fn built(code: &str) -> BuildAttempt {
+    BuildAttempt::Built { code: code.to_string() }
 }
 
 #[test]

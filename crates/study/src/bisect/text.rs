@@ -5,7 +5,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::conclusion::{SearchKind, SearchResult};
 use super::observed::TestEffect;
-use super::{Attempt, CommitSearch, SearchMetric, SearchedCommit};
+use super::{BuildAttempt, CommitSearch, SearchMetric, SearchedCommit};
 
 /// Of a subject, in a table.
 const SUBJECT: usize = 48;
@@ -97,7 +97,7 @@ fn of_metric(
 fn failed(search: &CommitSearch) -> String {
     let mut text = String::new();
     for (place, attempt) in &search.attempts {
-        if let Attempt::Failed { why, .. } = attempt {
+        if let BuildAttempt::Failed { why, .. } = attempt {
             text += &format!("skipped: {} {why}\n", search.commit(*place).short());
         }
     }

@@ -7,7 +7,7 @@ use super::{Expression, Scalar};
 const MOST_ARGUMENTS: usize = 16;
 
 /// What an expression is evaluated in.
-pub(crate) trait Scope {
+pub(crate) trait EvaluationScope {
     /// The value of a variable; an error if there is none, or its text is none.
     fn variable(&self, name: &str) -> Result<Scalar, EvaluationError>;
 
@@ -24,7 +24,10 @@ pub(crate) trait Scope {
 pub(crate) struct EvaluationError(pub(crate) String);
 
 impl Expression {
-    pub(crate) fn evaluate(&self, scope: &mut dyn Scope) -> Result<Scalar, EvaluationError> {
+    pub(crate) fn evaluate(
+        &self,
+        scope: &mut dyn EvaluationScope,
+    ) -> Result<Scalar, EvaluationError> {
         match self {
             Expression::Constant(value) => Ok(*value),
             Expression::Variable(name) => scope.variable(name),
@@ -61,7 +64,7 @@ impl Expression {
 fn lazy(
     [left, right]: &[Expression; 2],
     decides: bool,
-    scope: &mut dyn Scope,
+    scope: &mut dyn EvaluationScope,
 ) -> Result<Scalar, EvaluationError> {
     match left.evaluate(scope)? {
         Scalar::Null => Ok(Scalar::Null),

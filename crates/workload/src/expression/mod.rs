@@ -16,7 +16,7 @@ mod tokens;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use evaluate::{EvaluationError, Scope};
+pub(crate) use evaluate::{EvaluationError, EvaluationScope};
 pub(crate) use random::{Draws, Streams};
 pub(crate) use scalar::Scalar;
 

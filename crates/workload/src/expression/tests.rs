@@ -28,7 +28,7 @@ impl Table {
     }
 }
 
-impl Scope for Table {
+impl EvaluationScope for Table {
     fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
         let text = self.variables.get(name);
         let text = text.ok_or_else(|| EvaluationError(format!("undefined variable \"{name}\"")))?;

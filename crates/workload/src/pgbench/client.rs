@@ -16,7 +16,7 @@ use super::session::{Sent, Session, Stopped};
 use super::settings::CompiledScripts;
 use super::shell;
 use super::variables::{VariableValue, Variables};
-use crate::expression::{Draws, EvaluationError, Scalar, Scope};
+use crate::expression::{Draws, EvaluationError, EvaluationScope, Scalar};
 
 /// How often a sleep checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
@@ -420,7 +420,7 @@ pub(super) struct Evaluation<'a> {
     pub(super) watcher: &'a mut Option<Box<dyn Watcher>>,
 }
 
-impl Scope for Evaluation<'_> {
+impl EvaluationScope for Evaluation<'_> {
     fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
         self.variables.scalar(name)
     }

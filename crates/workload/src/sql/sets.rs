@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::expression::{Draws, EvaluationError, Expression, Scalar, Scope, Streams};
+use crate::expression::{Draws, EvaluationError, EvaluationScope, Expression, Scalar, Streams};
 use crate::random::derive;
 
 use super::csv::{NamedColumns, Record};
@@ -172,7 +172,7 @@ struct Drawing {
     values: Vec<(String, Option<String>)>,
 }
 
-impl Scope for Drawing {
+impl EvaluationScope for Drawing {
     fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
         let value = match self.values.iter().find(|(known, _)| known == name) {
             None if name == "default_seed" => return Ok(Scalar::Int(self.default_seed)),
