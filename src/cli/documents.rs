@@ -26,8 +26,16 @@ use pages::{Block, Page, pages, root, workflow};
 // Commands.
 
 /// Programs besides rqps that pages name.
-const OTHERS: [&str; 7] =
-    [".ci/nightly", ".ci/run", "cargo", "fuzz/run", "man", "packaging/deb", "tests/cgroup2/run"];
+const OTHERS: [&str; 8] = [
+    ".ci/nightly",
+    ".ci/run",
+    "cargo",
+    "fuzz/run",
+    "git",
+    "man",
+    "packaging/deb",
+    "tests/cgroup2/run",
+];
 /// How rqps is called where it is not installed.
 const FROM_SOURCES: [&str; 4] = ["cargo", "run", "--release", "--"];
 
