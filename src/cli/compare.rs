@@ -163,8 +163,8 @@ pub(crate) struct Arguments {
     loads: Option<u32>,
     /// Restart a remote server before each round with this command [may be repeated]
     ///
-    /// Intervals then include what differs from one start to the next, as those of servers that
-    /// rqps starts. A shell runs the command, and the server must show that it was restarted. The
+    /// Intervals then include what differs from one start to the next, as they do for servers of
+    /// its own. A shell runs the command, and the server must show that it was restarted. The
     /// command is not part of the plan, so give it again with --resume.
     #[arg(long, value_name = "LABEL=COMMAND", help_heading = MACHINE,
         value_parser = restart_command)]

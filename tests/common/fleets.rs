@@ -27,7 +27,7 @@ rows = '1K'
 workload = 'micro:point-query'
 secs = '0.5'
 rounds = 12
-precision = '0.0001%'
+precision = '0.01%'
 no-guards = true
 ";
 

@@ -182,10 +182,6 @@ pub(crate) trait Guest: Send + Sync {
     /// A query for the seconds since the server was started, in the last column.
     fn uptime(&self) -> &'static str;
 
-    /// A query for the statements, or transactions, that the server has executed for everybody, in
-    /// the last column.
-    fn activity(&self) -> &'static str;
-
     /// The statement that sets a variable of the session, and a query for its value. The name has
     /// letters, digits, dots and underscores only.
     fn session_setting(&self, name: &str, value: &str) -> [String; 2];

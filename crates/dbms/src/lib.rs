@@ -136,12 +136,6 @@ pub trait Dbms: Sync {
         Ok(None)
     }
 
-    /// The statements, or transactions, that a remote server has executed so far, for everybody;
-    /// none if that is unknown.
-    fn activity(&self) -> Result<Option<u64>, DbmsError> {
-        Ok(None)
-    }
-
     /// The values of these settings in sessions of clients on a remote server.
     fn in_sessions(&self, _names: &[String]) -> Result<Vec<String>, DbmsError> {
         Ok(Vec::new())

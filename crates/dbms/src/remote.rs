@@ -393,10 +393,6 @@ impl Dbms for Remote {
         Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()))
     }
 
-    fn activity(&self) -> Result<Option<u64>, DbmsError> {
-        Ok(self.last_number(self.guest.activity())?.map(|count| count as u64))
-    }
-
     fn in_sessions(&self, names: &[String]) -> Result<Vec<String>, DbmsError> {
         let hold = self.hold()?;
         let setup = self.setup(&*self.guest, &mut **hold.checked()?)?;

@@ -104,10 +104,6 @@ pub enum GuardFailure {
     ReferenceLoop { off: f64, most: f64 },
     #[error("inserts reached {reached:.0} rows per second, below the target of {wanted:.0}")]
     Rate { reached: f64, wanted: f64 },
-    #[error(
-        "others executed {others} statements on the server of {contender} beside {own} of rqps (limit {most} %)"
-    )]
-    ForeignStatements { contender: String, others: u64, own: u64, most: f64 },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
     #[error(

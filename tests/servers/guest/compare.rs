@@ -1,14 +1,12 @@
 //! Verdicts about servers by URL: they are found at their size, and nothing is left on a server.
 
 use std::fs;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::process::Signal;
 use serde_json::Value;
 
 use super::server::{Pooler, Server};
 use crate::common::result::Finished;
-use crate::common::{Rqps, Running, processes};
+use crate::common::{Rqps, Running};
 
 const POINT: &str = "--workload micro:point-query --rows 2K --secs 0.2";
 /// Statements that are prepared once are planned at each execution, which takes about as long as
@@ -212,36 +210,9 @@ fn what_a_pooler_costs_has_a_verdict() {
         &format!("direct={} pooled={}", urls[0], urls[1]),
         &format!("{POINT} --rounds 4"),
     );
-    ended.expect_code(1).says(&["direct and pooled are one server", "regression"]);
+    let ended = ended.expect_code(1);
+    assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
+    ended.says(&["direct and pooled are one server"]);
     assert!(ratio(&comparison(&rqps), 0) < 0.9, "every message passes a process more");
-    assert_eq!(server.everything(), before);
-}
-
-#[test]
-fn work_of_others_on_a_server_discards_a_measurement() {
-    let rqps = Rqps::with_own_locks();
-    let server = with_guest(&rqps, &[]);
-    let (before, url) = (server.everything(), server.url("guest", "bench"));
-    let contenders = [format!("a={url}"), format!("b={url}&set.jit=off")];
-    let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
-    // A server publishes once a second what a session that goes on has done.
-    let longer = ["--workload", "micro:point-query", "--rows", "2K", "--secs", "3"];
-    words.extend(longer.into_iter().chain(["--rounds", "3"]));
-    let running = start(&rqps, &words);
-    let is_over = AtomicBool::new(false);
-    std::thread::scope(|scope| {
-        scope.spawn(|| {
-            let mut connection = server.connect("bench");
-            while !is_over.load(Ordering::Relaxed) {
-                connection.run("select 1").unwrap();
-            }
-        });
-        running.wait_for("others executed");
-        is_over.store(true, Ordering::Relaxed);
-    });
-    processes::signal(running.pid(), Signal::INT);
-    let ended = running.finish();
-    ended.says(&["statements on the server of", "its data are kept in schema 'rqps'"]);
-    rqps.run(&format!("dbms clean {url}")).ok().says(&["removed schema 'rqps'"]);
     assert_eq!(server.everything(), before);
 }

@@ -218,10 +218,6 @@ impl Guest for MysqlGuest {
         "show global status like 'Uptime'"
     }
 
-    fn activity(&self) -> &'static str {
-        "show global status like 'Questions'"
-    }
-
     /// A number has no quotes, since those of other types are not taken as one.
     fn session_setting(&self, name: &str, value: &str) -> [String; 2] {
         let is_number = value.bytes().all(|it| it.is_ascii_digit() || it == b'.' || it == b'-');

@@ -203,10 +203,6 @@ impl Guest for PostgresGuest {
         "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())"
     }
 
-    fn activity(&self) -> &'static str {
-        "select sum(xact_commit + xact_rollback) from pg_stat_database"
-    }
-
     fn session_setting(&self, name: &str, value: &str) -> [String; 2] {
         let (quoted, value) = (literal(name), literal(value));
         [format!("set {name} = {value}"), format!("select current_setting({quoted})")]

@@ -11,7 +11,6 @@ mod largest_rate;
 mod limits;
 mod loads;
 mod order;
-mod others;
 mod parts;
 mod pass;
 mod profile;

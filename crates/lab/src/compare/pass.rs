@@ -267,7 +267,6 @@ impl<'a> Round<'a> {
         let cpus = if clients == 1 { &room.cpus } else { &seats.cpus };
         pass.cpus = cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
-        let watched = self.watch_others()?;
 
         let comparison = setting.comparison;
         let usual = Cut::by_time(comparison.slice.0, comparison.warm_up.0);
@@ -400,11 +399,8 @@ impl<'a> Round<'a> {
             missed_rate: None,
             background: if test.class.writes() { None } else { self.background(pass) },
         };
-        let sent: Vec<u64> =
-            (0..self.running.len()).map(|slot| sent(slot, before.iter().chain(&slices))).collect();
-        let busy = self.busy_servers(&watched, &sent)?;
         if comparison.guards {
-            pass.discarded = said(&[guards(&conduct), busy].concat());
+            pass.discarded = said(&guards(&conduct));
         }
         Ok(())
     }
@@ -539,18 +535,6 @@ impl<'a> Round<'a> {
         threads.into_iter().for_each(|(metric, value)| cost.set(metric, value));
         cost
     }
-}
-
-/// The statements that an arm was sent in slices, warm-ups included.
-fn sent<'s>(slot: usize, slices: impl Iterator<Item = &'s Vec<Slice>>) -> u64 {
-    let own = slices.flatten().filter(|slice| slice.contender == slot);
-    let of_slice = |slice: &Slice| {
-        let measured = slice.statements;
-        let measured = (measured.reads + measured.writes + measured.others).max(slice.operations);
-        let share = slice.warm_up_operations as f64 / slice.operations.max(1) as f64;
-        measured + (measured as f64 * share).ceil() as u64
-    };
-    own.map(of_slice).sum()
 }
 
 /// What a device counts, as at the end of an edge.
