@@ -9,7 +9,11 @@ use std::fs;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 32] = [
+const NOT_RUN: [(&str, &str); 33] = [
+    (
+        "rqps compare old=postgres@17.6 new=postgres@18.0 --workload micro:point-query --",
+        "tests/servers/latency.rs compares at a rate and at a level, which take minutes here",
+    ),
     ("rqps bisect", "tests/servers/bisect.rs searches in a repository of its own"),
     ("git bisect run", "tests/servers/bisect.rs runs it with a small library"),
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),
