@@ -316,8 +316,7 @@ impl Journal<'_> {
             true => able.iter().all(|one| made.iter().any(|pass| is_in(pass, one))),
             false => !made.is_empty(),
         };
-        let is_compared = able.iter().any(|one| one.index > 0 && !one.is_control);
-        is_compared && able.iter().any(|one| one.is_base()) && !is_made
+        able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
     }
 
     /// The attempts at a test in this round by the same arms.

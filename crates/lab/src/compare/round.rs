@@ -227,8 +227,7 @@ impl<'a> Round<'a> {
 
     /// Whether no contender remains, or the baseline is missing.
     pub(crate) fn is_over(&self) -> bool {
-        let arms = || self.running.iter().map(|one| one.arm);
-        !arms().any(|one| one.index > 0 && !one.is_control) || !arms().any(Arm::is_base)
+        self.running.len() < 2 || !self.running.iter().any(|one| one.arm.is_base())
     }
 
     pub(crate) fn stop(self) -> Result<(), LabError> {
