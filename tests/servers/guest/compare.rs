@@ -43,6 +43,7 @@ fn ratio(comparison: &Value, contender: usize) -> f64 {
 }
 
 #[test]
+#[ignore = "nightly: needs the machine for itself, for a while"]
 fn a_slower_server_and_a_slower_setting_of_one_server_are_found_at_the_same_size() {
     let rqps = Rqps::with_own_locks();
     let (fast, slow) = (with_guest(&rqps, &[]), with_guest(&rqps, &[SLOW]));
@@ -201,6 +202,7 @@ fn a_command_restarts_a_server_in_each_round_and_the_server_must_show_it() {
 }
 
 #[test]
+#[ignore = "nightly: needs the machine for itself, for a while"]
 fn what_a_pooler_costs_has_a_verdict() {
     let rqps = Rqps::with_own_locks();
     let server = with_guest(&rqps, &[]);
