@@ -79,6 +79,7 @@ fn a_rate_that_cannot_be_reached_is_told_with_the_rate_that_was() {
 
 /// A statement takes a fifth longer, and so does the client that waits for it.
 #[test]
+#[ignore = "nightly: needs the machine for itself, for a while"]
 fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
     let rqps = Rqps::with_own_locks();
     let file = rqps.path("sleeps.sql");
