@@ -39,6 +39,16 @@ pub(crate) struct History {
 }
 
 impl History {
+    /// The arguments of a search between the first and the last commit.
+    pub(crate) fn search(&self, out: &Path) -> Vec<String> {
+        let [repo, recipe, out] =
+            [self.repo.as_path(), &self.recipe, out].map(|path| path.display().to_string());
+        let words = "sqlite@git:v1 sqlite@git:main --workload micro:point-query --rows 5K \
+                     --secs 0.2 --no-guards";
+        let paths = ["--repo", &repo, "--recipe", &recipe, "--out", &out];
+        words.split_whitespace().chain(paths).map(str::to_string).collect()
+    }
+
     /// Makes a repository below a folder: the first commit has the tag `v1`, the last is `main`.
     pub(crate) fn new(folder: &Path, changes: &[Change]) -> History {
         let object = object();

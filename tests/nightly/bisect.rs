@@ -39,25 +39,9 @@ fn a_search_that_is_killed_twenty_times_finds_the_same() {
         command.env("RQPS_HOME", &home);
         Running::start(command)
     };
-    let [repo, recipe, out_name] =
-        [&history.repo, &history.recipe, &out].map(|path| path.display().to_string());
-    let first = [
-        "sqlite@git:v1",
-        "sqlite@git:main",
-        "--workload",
-        "micro:point-query",
-        "--rows",
-        "5K",
-        "--secs",
-        "0.2",
-        "--no-guards",
-        "--repo",
-        &repo,
-        "--recipe",
-        &recipe,
-        "--out",
-        &out_name,
-    ];
+    let first = history.search(&out);
+    let first: Vec<&str> = first.iter().map(String::as_str).collect();
+    let out_name = out.display().to_string();
     let resumed = ["--resume", "--out", &out_name];
     let mut kills = 0;
     for turn in 0..20 {

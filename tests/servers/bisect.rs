@@ -43,30 +43,8 @@ impl World {
         self.start(arguments).finish()
     }
 
-    /// The arguments of a search between the first and the last commit.
     fn search(&self) -> Vec<String> {
-        let History { repo, recipe, .. } = &self.history;
-        let (repo, recipe) = (repo.display().to_string(), recipe.display().to_string());
-        let out = self.out().display().to_string();
-        [
-            "sqlite@git:v1",
-            "sqlite@git:main",
-            "--workload",
-            "micro:point-query",
-            "--rows",
-            "5K",
-            "--secs",
-            "0.2",
-            "--no-guards",
-            "--repo",
-            &repo,
-            "--recipe",
-            &recipe,
-            "--out",
-            &out,
-        ]
-        .map(str::to_string)
-        .to_vec()
+        self.history.search(&self.out())
     }
 
     fn result(&self) -> Value {

@@ -194,8 +194,8 @@ fn restart_one(
             Err(_) => cancel.sleep_until(Instant::now() + LOOK_AGAIN)?,
         }
     };
-    match uptime.filter(|uptime| *uptime > begun.elapsed() + ROUNDED) {
-        None => Ok(()),
+    match uptime {
+        Some(uptime) if uptime <= begun.elapsed() + ROUNDED => Ok(()),
         Some(uptime) => {
             let seconds = uptime.as_secs();
             let why = format!(
@@ -203,6 +203,7 @@ fn restart_one(
             );
             Err(failed(why))
         }
+        None => Err(failed("the server does not tell since when it is up".to_string())),
     }
 }
 

@@ -238,6 +238,15 @@ fn fault_of_ratios<'a>(
     ratios.find_map(wrong)
 }
 
+fn fault_between(
+    before: &TrackedBuild,
+    after: &TrackedBuild,
+    tests: &BTreeMap<String, StoredRatio>,
+) -> Option<String> {
+    let ratios = tests.iter().map(|(name, ratio)| (name, *ratio));
+    before.fault().or(after.fault()).or(fault_of_ratios(tests.len(), ratios))
+}
+
 impl WriteOnce for TrackPoint {
     const FOLDER: &'static str = "points";
     const ENDING: &'static str = "json";
@@ -270,8 +279,7 @@ impl WriteOnce for PairPoint {
     }
 
     fn fault(&self) -> Option<String> {
-        let ratios = self.tests.iter().map(|(name, ratio)| (name, *ratio));
-        self.before.fault().or(self.after.fault()).or(fault_of_ratios(self.tests.len(), ratios))
+        fault_between(&self.before, &self.after, &self.tests)
     }
 }
 
@@ -284,8 +292,7 @@ impl WriteOnce for AnchorChange {
     }
 
     fn fault(&self) -> Option<String> {
-        let ratios = self.tests.iter().map(|(name, ratio)| (name, *ratio));
-        self.before.fault().or(self.after.fault()).or(fault_of_ratios(self.tests.len(), ratios))
+        fault_between(&self.before, &self.after, &self.tests)
     }
 }
 
@@ -298,8 +305,7 @@ impl WriteOnce for TrackAlert {
     }
 
     fn fault(&self) -> Option<String> {
-        let ratios = self.tests.iter().map(|(name, ratio)| (name, *ratio));
-        self.before.fault().or(self.after.fault()).or(fault_of_ratios(self.tests.len(), ratios))
+        fault_between(&self.before, &self.after, &self.tests)
     }
 }
 
