@@ -11,8 +11,10 @@ use rqps_dbms::{Home, Place, Quiesce};
 use rqps_system::Cancel;
 
 /// Commits before a VACUUM, which leaves out what is not on disk yet.
-const DURABLE: [&str; 2] =
-    ["set synchronous_commit = local", "select pg_logical_emit_message(true, 'rqps', 'settle')"];
+const DURABLE: [&str; 2] = [
+    "set synchronous_commit = local",
+    "select pg_catalog.pg_logical_emit_message(true, 'rqps', 'settle')",
+];
 
 const SMALL: &str = "--rows 5K --writes 2K,500 --query-secs 1 --rates 100";
 

@@ -47,17 +47,19 @@ impl Control for MysqlControl {
 
     fn settings(&self, target: &Target) -> Result<InForce, DbmsError> {
         let mut connection = target.connect()?;
-        let rows = connection.query("show global variables")?;
-        let pair = |row: Vec<Option<String>>| {
-            let mut fields = row.into_iter().map(Option::unwrap_or_default);
-            Some((fields.next()?, fields.next()?))
-        };
-        let mut settings: BTreeMap<String, String> = rows.into_iter().filter_map(pair).collect();
+        let mut settings = variables(&mut *connection, "show global variables")?;
         settings.retain(|name, value| is_reported(name, value));
+        let global = settings.clone();
+        // What a session sets is in force for its statements only.
+        for (name, value) in variables(&mut *connection, "show session variables")? {
+            settings.entry(name).and_modify(|it| *it = value);
+        }
         let mut answers = DEFAULTS.iter().map(|sql| query_if_allowed(&mut *connection, sql));
         let names = answers.find_map(Result::transpose).transpose()?.unwrap_or_default();
         let names = names.into_iter().filter_map(|row| row.into_iter().next()?);
-        let defaults = names.filter(|name| settings.contains_key(name)).collect();
+        let is_global =
+            |name: &String| settings.get(name).is_some_and(|value| global.get(name) == Some(value));
+        let defaults = names.filter(is_global).collect();
         Ok(InForce { values: settings, defaults })
     }
 
@@ -118,6 +120,18 @@ impl Control for MysqlControl {
         target.connect()?.run("flush engine logs")?;
         Ok(())
     }
+}
+
+/// The values of variables by their names.
+fn variables(
+    connection: &mut dyn Connection,
+    sql: &str,
+) -> Result<BTreeMap<String, String>, DbmsError> {
+    let pair = |row: Vec<Option<String>>| {
+        let mut fields = row.into_iter().map(Option::unwrap_or_default);
+        Some((fields.next()?, fields.next()?))
+    };
+    Ok(connection.query(sql)?.into_iter().filter_map(pair).collect())
 }
 
 /// A global variable, where the server has it.
