@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::OnceLock;
 
 use super::{open_to_all, store};
 
@@ -147,7 +148,12 @@ install = 'mkdir -p "$ROOT$PREFIX/lib"; cp libsqlite3.so "$ROOT$PREFIX/lib/"'
 }
 
 /// The folder of SQLite's sources in the registry of cargo: those that rqps is built from.
-fn sqlite() -> PathBuf {
+fn sqlite() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(find_sqlite)
+}
+
+fn find_sqlite() -> PathBuf {
     let arguments = ["metadata", "--offline", "--locked", "--format-version", "1"];
     let output = Command::new(env!("CARGO")).args(arguments).output().unwrap();
     let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -113,6 +113,7 @@ fn wrong_answers_of_sqlite_are_found() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn wrong_answers_of_mysql_are_found() {
     assert_found("mysql@8.0.33", "max_error_count=65", "@@max_error_count = 65");
 }

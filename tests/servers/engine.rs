@@ -72,6 +72,7 @@ const INNODB: [&str; 3] =
     ["Innodb_buffer_pool_read_requests", "Innodb_os_log_written", "Innodb_data_written"];
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn mysql_5_6_counts() {
     counts("mysql@5.6.14", Some("Innodb_rows_inserted"), &INNODB, "Innodb_os_log_written");
 }
@@ -87,6 +88,7 @@ fn mysql_9_7_counts() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn a_plan_that_is_the_same_in_two_releases_of_mysql_is_told_in_the_same_words() {
     let rqps = Rqps::new();
     let tests = "point-query,random-points_range=10,range-notcovered-si,update-index";
@@ -179,6 +181,7 @@ fn is_innodb_table(name: &str) -> bool {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn sizes_of_mysql_5_6_are_those_of_its_files() {
     sizes_are_sane("mysql@5.6.14", is_innodb_table, is_binlog);
 }
@@ -189,6 +192,7 @@ fn sizes_of_mysql_8_0_are_those_of_its_files() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn sizes_of_mysql_9_7_are_those_of_its_files() {
     sizes_are_sane("mysql@9.7", is_innodb_table, is_binlog);
 }

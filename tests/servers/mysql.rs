@@ -22,6 +22,7 @@ fn passes(contender: &str, version: &str) {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn mysql_5_6_passes() {
     passes("mysql@5.6.14", "5.6.14");
 }
@@ -102,6 +103,7 @@ fn myrocks_builds_one_index_at_a_time() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn old_row_versions_that_mysql_5_6_keeps_after_it_has_purged_them_are_not_waited_for() {
     let rqps = Rqps::new();
     // Four thousand transactions that delete, of which its history has more than a thousand
@@ -143,6 +145,7 @@ const SERVERS: [(&str, &str); 3] = [
 ];
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn a_killed_rqps_takes_its_server_along_and_a_killed_server_can_be_gone_on_with() {
     for (contender, program) in SERVERS {
         let rqps = Rqps::new();
@@ -169,6 +172,7 @@ fn a_killed_rqps_takes_its_server_along_and_a_killed_server_can_be_gone_on_with(
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn a_frozen_server_costs_time_and_no_data() {
     for (contender, program) in SERVERS {
         let rqps = Rqps::new();

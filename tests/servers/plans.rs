@@ -59,6 +59,7 @@ fn assert_changes(releases: &str, expected: &[(&str, &str, &str)]) {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn mysql_8_and_9_have_the_same_plans() {
     assert_changes("mysql@maven-8.0.33 mysql@debian-9.7", &[]);
 }

@@ -314,6 +314,7 @@ fn deletes_of_2024_are_key_ranges_from_a_bound_read_once() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn the_old_profiles_only_insert_and_2020_does_not_prepare() {
     for (profile, prepared) in [("p2020", false), ("p2023", true)] {
         let arguments = "--rows 5K --writes 2K --rates 100,500 --query-secs 1 --pause 0";

@@ -127,6 +127,7 @@ const SUITES: [Suite; 2] = [
 ];
 
 #[test]
+#[ignore = "nightly: another workload in the same way"]
 fn microbenchmarks_are_killed_in_each_phase() {
     for Suite { verb, who, phases, steps } in SUITES {
         let arguments =

@@ -111,6 +111,7 @@ fn rename(run: &mut Run, from: &str, to: &str) {
 const MANY: usize = 25;
 
 #[test]
+#[ignore = "nightly: many pages in a browser"]
 fn whatever_the_names_and_numbers_the_page_works() {
     let mut silent = run(&["sqlite", "postgres@17.6"], 1);
     sample::silence(&mut silent);
@@ -153,6 +154,13 @@ fn whatever_the_names_and_numbers_the_page_works() {
     all_used(&pages, LIGHT);
 }
 
+#[test]
+fn a_narrow_page_of_a_hostile_name_works() {
+    let mut hostile = suite::released();
+    rename(&mut hostile, "postgres@18.0", HOSTILE);
+    used(&narrow(&html(&hostile)), "", NARROW);
+}
+
 /// A contender was never started.
 fn without(mut run: Run, contender: &str) -> Run {
     run.contenders.retain(|one| one.name != contender);
@@ -165,6 +173,7 @@ fn without(mut run: Run, contender: &str) -> Run {
 }
 
 #[test]
+#[ignore = "nightly: many pages in a browser"]
 fn whoever_is_missing_and_however_many_there_are_a_narrow_page_works() {
     let contenders = &fifty()[..MANY];
     let many = suite::run(&contenders.iter().map(String::as_str).collect::<Vec<_>>(), &[1]);
