@@ -1,10 +1,11 @@
-//! What pages say of commands that no test runs, and of runs that are kept.
+//! What pages say of commands that no test runs, of runs that are kept, and of the exercises.
 
 #[path = "common/pages.rs"]
 #[allow(dead_code)] // It is shared with the tests that run the commands.
 mod pages;
 
 use std::fs;
+use std::process::Command;
 
 use pages::{Page, pages, root};
 
@@ -84,4 +85,31 @@ fn the_verdicts_in_the_readme_are_those_of_the_run_that_it_names() {
     let (_, from) = readme.split_once("| test | rQPS |").unwrap();
     let (table, _) = from.split_once("\n\n").unwrap();
     assert!(found.contains(table), "{table}\n{found}");
+}
+
+/// How many files a patch of the exercises may change: a workload is its data and a file with its
+/// operations, each with a row in a table; a DBMS has its connections, too.
+const EXERCISES: [(&str, usize); 2] = [("workload.patch", 6), ("dbms.patch", 8)];
+
+/// The nightly tests build rqps with each patch, and measure with it.
+#[test]
+fn the_exercises_apply_to_these_sources_and_change_few_files() {
+    let folder = root().join("docs/exercises");
+    let page = fs::read_to_string(folder.join("README.md")).unwrap();
+    let git = |arguments: &[&str], patch: &str| {
+        let mut git = Command::new("git");
+        git.arg("apply").args(arguments).arg(folder.join(patch)).current_dir(root());
+        let output = git.output().unwrap();
+        let (said, errors) = (output.stdout, String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "docs/exercises/README.md says what to do: {errors}");
+        String::from_utf8(said).unwrap()
+    };
+    for (patch, most) in EXERCISES {
+        git(&["--check"], patch);
+        let changed = git(&["--numstat"], patch);
+        assert!(changed.lines().count() <= most, "{patch}, at most {most} files:\n{changed}");
+        for line in git(&["--stat"], patch).lines() {
+            assert!(page.contains(line.trim_end()), "docs/exercises/README.md has no '{line}'");
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! The changes for a new DBMS and a new workload: `docs/exercises` has a patch with one of each,
-//! which is applied to a copy of the sources, built, and used for one measurement.
+//! which is applied to a copy of the sources, built, and used for one measurement. How many files
+//! they change is held by `tests/documents.rs`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,14 +12,9 @@ use tempfile::TempDir;
 
 use crate::common::{directory, lock};
 
-/// A workload is its data and a file with its operations, each with a row in a table.
-const FILES_OF_A_WORKLOAD: usize = 6;
-/// A DBMS has its connections, too.
-const FILES_OF_A_DBMS: usize = 8;
-
 #[test]
-fn a_workload_is_added_in_six_files_and_measures() {
-    let exercise = Exercise::of("workload.patch", FILES_OF_A_WORKLOAD);
+fn a_workload_is_added_and_measures() {
+    let exercise = Exercise::of("workload.patch");
     let small = ["--rows", "1K", "--secs", "0.3"];
     let single = exercise.measures(&[&["lookup", "sqlite"], &small[..]].concat());
     assert!(rate(&single, "lookup") > 0.0, "{single}");
@@ -30,8 +26,8 @@ fn a_workload_is_added_in_six_files_and_measures() {
 }
 
 #[test]
-fn a_dbms_is_added_in_eight_files_and_measured() {
-    let exercise = Exercise::of("dbms.patch", FILES_OF_A_DBMS);
+fn a_dbms_is_added_and_measured() {
+    let exercise = Exercise::of("dbms.patch");
     let tests = ["micro", "duckdb@1.5", "--tests", "point-query,update-nonindex"];
     let result = exercise.measures(&[&tests[..], &["--rows", "1K", "--secs", "0.3"]].concat());
     for test in ["point-query", "update-nonindex"] {
@@ -53,7 +49,7 @@ struct Exercise {
 }
 
 impl Exercise {
-    fn of(patch: &str, most: usize) -> Exercise {
+    fn of(patch: &str) -> Exercise {
         // Common parts are built once. Cargo goes by times, so the sources must be newer than the
         // builds of others.
         static ONE: Mutex<()> = Mutex::new(());
@@ -65,13 +61,6 @@ impl Exercise {
         let copy = r#"git ls-files -z | xargs -0 cp --parents --target-directory "$0""#;
         done(Command::new("bash").args(["-c", copy]).arg(&sources).current_dir(root));
         let patch = root.join("docs/exercises").join(patch);
-        let changed = said(Command::new("git").args(["apply", "--numstat"]).arg(&patch));
-        assert!(changed.lines().count() <= most, "no more than {most} files:\n{changed}");
-        let page = fs::read_to_string(root.join("docs/exercises/README.md")).unwrap();
-        let stat = said(Command::new("git").args(["apply", "--stat"]).arg(&patch));
-        for line in stat.lines() {
-            assert!(page.contains(line.trim_end()), "docs/exercises/README.md has no '{line}'");
-        }
         done(Command::new("git").arg("apply").arg(&patch).current_dir(&sources));
         let target = root.join("target/exercises");
         let mut cargo = Command::new(env!("CARGO"));
