@@ -10,16 +10,16 @@ use std::thread;
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 use console::Term;
-use rqps_report::{Colour, File, FleetReport, Report, Terminal};
+use rqps_report::{Colour, File, FleetReport, JointReport, Report, Terminal};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
 
 use super::exit::Exit;
-use super::{index, output};
+use super::{bisect, index, output};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Run directories; several are merged into one report
+    /// Run directories, of which several are merged; or the directory of a search
     ///
     /// Runs that are not comparable are not merged, except with --force. Comparisons of several
     /// machines are reported by machine, with a mean over them.
@@ -71,8 +71,8 @@ enum Format {
     Junit,
 }
 
-/// The beginning of the schema's name in rqps's JSON, and within how many bytes it is.
-const MARK: &[u8] = b"\"rqps-";
+/// Beginnings of the schemas' names in rqps's JSON, and within how many bytes one is.
+const MARKS: [&[u8]; 2] = [b"\"rqps-", b"\"bisect/"];
 const MARK_WITHIN: u64 = 100;
 
 /// The verb of RocksDB's workloads.
@@ -140,6 +140,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     if let Some(folder) = &arguments.index {
         return index::run(folder);
     }
+    if let [path] = arguments.runs.as_slice()
+        && bisect::is_search(path)
+    {
+        return bisect::with_report(path, |report| report_search(arguments, path, report));
+    }
     if let Some(runs) = of_machines(arguments)? {
         return report_machines(arguments, runs);
     }
@@ -162,39 +167,75 @@ fn of_machines(arguments: &Arguments) -> anyhow::Result<Option<Vec<(String, Run)
 
 fn report_machines(arguments: &Arguments, runs: Vec<(String, Run)>) -> anyhow::Result<Exit> {
     let machines = rqps_store::by_machine(runs, arguments.force)?;
-    let report = FleetReport::new(&machines, Vec::new());
-    let text = match arguments.format {
-        None => {
-            if let Some(out) = &arguments.out {
-                write_fleet(out, "", &report)?;
-            }
-            output::print_styled(&report.text(terminal()))?;
-            return Ok(Exit::Done);
+    let report = FleetReport::new(&machines, Vec::new()).formats();
+    let Some(format) = arguments.format else {
+        if let Some(out) = &arguments.out {
+            write_fleet(out, "", &report)?;
         }
-        Some(Format::Text) => report.post(terminal()),
-        Some(Format::Markdown) => report.markdown(),
-        Some(Format::Json) => report.json(),
-        Some(Format::Html) => report.html(),
-        Some(_) => bail!(
+        output::print_styled(&report.text(terminal()))?;
+        return Ok(Exit::Done);
+    };
+    if !export_joint(arguments, format, &report)? {
+        bail!(
             "these runs are of several machines, which this format has no place for. Use --format \
              text, markdown, json or html, or --pool to merge their rounds"
-        ),
-    };
-    match (&arguments.out, arguments.format) {
-        (Some(out), _) => write_file(out, text.as_bytes())?,
-        (None, Some(Format::Json)) => output::print_json(&text)?,
-        (None, Some(Format::Text)) => output::print_styled(&text)?,
-        (None, _) => output::print(&text)?,
+        );
     }
     Ok(Exit::Done)
 }
 
+/// Writes the files of a search again, or one of its formats.
+fn report_search(arguments: &Arguments, path: &Path, report: &JointReport) -> anyhow::Result<Exit> {
+    let Some(format) = arguments.format else {
+        let out = arguments.out.as_deref().unwrap_or(path);
+        if out != path {
+            refuse_theirs(
+                out,
+                bisect::JSON,
+                bisect::report_files(report).iter().map(|(name, _)| *name),
+            )?;
+            fs::create_dir_all(out)
+                .with_context(|| format!("cannot create '{}'", out.display()))?;
+        }
+        output::print_styled(&report.text(terminal()))?;
+        bisect::write(out, report)?.iter().for_each(|file| told(file));
+        return Ok(Exit::Done);
+    };
+    if !export_joint(arguments, format, report)? {
+        bail!(
+            "'{}' is a search, which this format has no place for. Use --format text, markdown, json or \
+             html, or name one of its comparisons, as {}/001-…",
+            path.display(),
+            path.display()
+        );
+    }
+    Ok(Exit::Done)
+}
+
+/// Writes or prints a report about several runs. False if the format is none of such reports.
+fn export_joint(
+    arguments: &Arguments,
+    format: Format,
+    report: &JointReport,
+) -> anyhow::Result<bool> {
+    let text = match format {
+        Format::Text => report.post(terminal()),
+        Format::Markdown => report.markdown(),
+        Format::Json => report.json().to_string(),
+        Format::Html => report.html(),
+        _ => return Ok(false),
+    };
+    match (&arguments.out, format) {
+        (Some(out), _) => write_file(out, text.as_bytes())?,
+        (None, Format::Json) => output::print_json(&text)?,
+        (None, Format::Text) => output::print_styled(&text)?,
+        (None, _) => output::print(&text)?,
+    }
+    Ok(true)
+}
+
 /// Writes the report over several machines into a folder, under these names after a prefix.
-pub(super) fn write_fleet(
-    out: &Path,
-    prefix: &str,
-    report: &FleetReport<'_>,
-) -> anyhow::Result<()> {
+pub(super) fn write_fleet(out: &Path, prefix: &str, report: &JointReport) -> anyhow::Result<()> {
     let name = |name: &str| format!("{prefix}{name}");
     let (json, names) = (name("result.json"), ["summary.md", "report.html"].map(name));
     refuse_theirs(out, &json, [&json, &names[0], &names[1]].map(String::as_str).into_iter())?;
@@ -367,7 +408,8 @@ pub(super) fn refuse_theirs<'a>(
     let mut start = Vec::new();
     let read = fs::File::open(folder.join(marked)).map(|file| file.take(MARK_WITHIN));
     let is_read = read.and_then(|mut file| file.read_to_end(&mut start)).is_ok();
-    if is_read && start.windows(MARK.len()).any(|window| window == MARK) {
+    let has = |mark: &&[u8]| start.windows(mark.len()).any(|window| window == *mark);
+    if is_read && MARKS.iter().any(has) {
         return Ok(());
     }
     match names.find(|name| folder.join(name).symlink_metadata().is_ok()) {

@@ -32,6 +32,35 @@ pub(crate) fn change(subject: &str, source: String) -> Change {
     Change { subject: subject.to_string(), source, merges: Vec::new() }
 }
 
+/// 64 commits after the first, the change among them; some do not compile, some change only a
+/// remark, one merges others, and one takes back the one before.
+pub(crate) fn sixty_four(culprit: usize, spin: u32) -> Vec<Change> {
+    let mut all = vec![change("the first", shim(0, "0", ""))];
+    let mut differs = "0".to_string();
+    for place in 1..=64 {
+        let turns = if place >= culprit { spin } else { 0 };
+        let name = format!("{place}");
+        let made = match place {
+            7 | 23 | 24 | 45 | 58 => change(&name, "int sqlite3_step(void *x { return; }\n".into()),
+            3 | 11 | 19 | 27 | 35 | 43 | 51 | 59 => change(&name, shim(turns, &differs, &name)),
+            16 => change("16", shim(turns, "taken back", "")),
+            17 => change("Revert \"16\"", shim(turns, &differs, "")),
+            _ => {
+                differs.clone_from(&name);
+                let subject = if place == culprit { "the culprit" } else { &name };
+                let mut made = change(subject, shim(turns, &differs, ""));
+                if place == 30 {
+                    let inner = |name: &str| change(name, shim(0, name, ""));
+                    made.merges = vec![inner("30 inside 1"), inner("30 inside 2")];
+                }
+                made
+            }
+        };
+        all.push(made);
+    }
+    all
+}
+
 /// Commits, their recipe, and what it links.
 pub(crate) struct History {
     pub(crate) repo: PathBuf,

@@ -8,7 +8,7 @@ use std::time::Instant;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::common::history::{Change, History, change, git, shim};
+use crate::common::history::{Change, History, change, git, shim, sixty_four};
 use crate::common::result::Finished;
 use crate::common::{Rqps, Running, entries, processes};
 
@@ -55,35 +55,6 @@ impl World {
 
 fn words(all: &[String]) -> Vec<&str> {
     all.iter().map(String::as_str).collect()
-}
-
-/// So many commits after the first, the change among them; some do not compile, some change only a
-/// remark, one merges others, and one takes back the one before.
-fn sixty_four(culprit: usize, spin: u32) -> Vec<Change> {
-    let mut all = vec![change("the first", shim(0, "0", ""))];
-    let mut differs = "0".to_string();
-    for place in 1..=64 {
-        let turns = if place >= culprit { spin } else { 0 };
-        let name = format!("{place}");
-        let made = match place {
-            7 | 23 | 24 | 45 | 58 => change(&name, "int sqlite3_step(void *x { return; }\n".into()),
-            3 | 11 | 19 | 27 | 35 | 43 | 51 | 59 => change(&name, shim(turns, &differs, &name)),
-            16 => change("16", shim(turns, "taken back", "")),
-            17 => change("Revert \"16\"", shim(turns, &differs, "")),
-            _ => {
-                differs.clone_from(&name);
-                let subject = if place == culprit { "the culprit" } else { &name };
-                let mut made = change(subject, shim(turns, &differs, ""));
-                if place == 30 {
-                    let inner = |name: &str| change(name, shim(0, name, ""));
-                    made.merges = vec![inner("30 inside 1"), inner("30 inside 2")];
-                }
-                made
-            }
-        };
-        all.push(made);
-    }
-    all
 }
 
 #[test]
@@ -136,9 +107,29 @@ fn an_interrupted_search_goes_on_where_it_was() {
     let ended = running.finish().expect_code(130);
     assert!(ended.stderr.contains("To resume: rqps bisect --resume --out"), "{}", ended.stderr);
     let out = world.out().display().to_string();
+    // What is known until now is told.
+    let report = |more: &[&str]| {
+        Running::start(world.rqps.command(["report", out.as_str()].iter().chain(more))).finish()
+    };
+    let told = report(&[]).ok().stdout;
+    assert!(told.starts_with("sqlite: 8 commits from v1 to main\nundecided"), "{told}");
     let ended = world.run(&["--resume", "--out", &out]).ok();
     assert!(!ended.stderr.contains("comparison 1: "), "{}", ended.stderr);
     assert_eq!(world.result()["found"]["commits"][0]["subject"], "change 6", "{}", ended.stdout);
+    // The report is the same when it is made again from the directory.
+    let read = |name: &str| fs::read_to_string(world.out().join(name)).unwrap();
+    let files = ["bisect.json", "bisect.txt", "report.html", "summary.md"];
+    let written = files.map(read);
+    files.iter().for_each(|name| fs::remove_file(world.out().join(name)).unwrap());
+    assert_eq!(report(&[]).ok().stdout, ended.stdout);
+    assert_eq!(files.map(read), written);
+    assert_eq!(report(&["--format", "json"]).ok().stdout, read("bisect.json"));
+    report(&["--format", "csv"]).refuses(2, &["is a search, which this format has no place for"]);
+    let page = read("report.html");
+    let links = page.split("href=\"./").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let links: Vec<&str> = links.collect();
+    assert!(links.len() > 3, "{links:?}");
+    assert!(links.iter().all(|link| world.out().join(link).is_file()), "{links:?}");
 }
 
 #[test]
@@ -146,7 +137,13 @@ fn what_is_to_be_done_is_told_without_doing_it() {
     let world = World::new(&sixty_four(41, SPIN));
     let search = world.search();
     let ended = world.run(&[&words(&search)[..], &["--dry-run"]].concat()).ok();
-    ended.says(&["sqlite: 64 commits from ", "about 9 comparisons of at most ", " of disk"]);
+    ended.says(&[
+        "sqlite: 64 commits from ",
+        "about 9 comparisons of at most ",
+        " of disk",
+        "each commit is built like ",
+        "  build      \"$CC\" $CFLAGS -shared",
+    ]);
     assert!(!world.out().exists());
     assert_eq!(entries(&world.rqps.path("own/builds")), [""; 0]);
 }

@@ -1,8 +1,6 @@
 //! Names and values in the languages of schedulers. Everything that a person wrote passes through
 //! one of these.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 
 use crate::error::FleetError;
@@ -23,58 +21,11 @@ pub fn shell_line<W: AsRef<str>>(words: impl IntoIterator<Item = W>) -> Result<S
     Ok(quoted.collect::<Result<Vec<_>, _>>()?.join(" "))
 }
 
-/// Data as YAML. Texts are written as in JSON, which is a part of YAML, so that none of them is
-/// read as a number, a switch or a tag.
+/// Data as YAML. No text in it is read as a number, a switch or a tag, also by readers of YAML 1.1.
 pub fn yaml(value: &Value) -> String {
-    let mut text = String::new();
-    block(value, 0, &mut text);
-    text
-}
-
-fn block(value: &Value, depth: usize, text: &mut String) {
-    let indent = "  ".repeat(depth);
-    match value {
-        Value::Object(fields) if !fields.is_empty() => {
-            for (name, value) in fields {
-                // Writing to a String cannot fail.
-                let _ = write!(text, "{indent}{}:", key(name));
-                below(value, depth, text);
-            }
-        }
-        Value::Array(items) if !items.is_empty() => {
-            for item in items {
-                let _ = write!(text, "{indent}-");
-                below(item, depth, text);
-            }
-        }
-        scalar => {
-            let _ = writeln!(text, "{indent}{scalar}");
-        }
-    }
-}
-
-/// What follows a key or a dash.
-fn below(value: &Value, depth: usize, text: &mut String) {
-    let is_block = match value {
-        Value::Object(fields) => !fields.is_empty(),
-        Value::Array(items) => !items.is_empty(),
-        _ => false,
-    };
-    if is_block {
-        text.push('\n');
-        block(value, depth + 1, text);
-    } else {
-        let _ = writeln!(text, " {value}");
-    }
-}
-
-/// A plain key where every reader takes it for a text.
-fn key(name: &str) -> String {
-    let is_plain = |c: char| c.is_ascii_alphabetic();
-    match name.len() > 3 && name.chars().all(is_plain) && name != "true" && name != "false" {
-        true => name.to_string(),
-        false => Value::String(name.to_string()).to_string(),
-    }
+    // Texts in one line, which people look for.
+    let options = serde_saphyr::ser_options! { prefer_block_scalars: false };
+    serde_saphyr::to_string_with_options(value, options).expect("plain data is YAML")
 }
 
 #[cfg(test)]
@@ -86,7 +37,7 @@ mod tests {
     use super::*;
 
     /// Texts that mean something to a shell, to YAML or to both.
-    const HOSTILE: [&str; 14] = [
+    const HOSTILE: [&str; 19] = [
         "",
         "-rf",
         "$(touch /tmp/owned)",
@@ -101,6 +52,11 @@ mod tests {
         "{a: b}",
         "# no comment",
         "größer: ja",
+        "12:30:45",
+        "<<",
+        " edges ",
+        "---",
+        "\u{202e}\u{1b}[2J\u{85}",
     ];
 
     #[test]
@@ -129,5 +85,12 @@ mod tests {
             panic!("{error}\n{written}");
         });
         assert_eq!(read, value, "{written}");
+    }
+
+    #[test]
+    fn people_can_read_it() {
+        let value = json!({ "kind": "Job", "spec": { "items": [{ "name": "no", "at": "/x" }], "size": 2 } });
+        let read = "kind: Job\nspec:\n  items:\n  - at: /x\n    name: \"no\"\n  size: 2\n";
+        assert_eq!(yaml(&value), read);
     }
 }

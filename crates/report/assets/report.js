@@ -263,7 +263,6 @@ async function begin() {
   for (const button of document.querySelectorAll("button[data-flame]")) {
     button.addEventListener("click", () => flame(button));
   }
-  for (const button of document.querySelectorAll("button[data-copy]")) button.addEventListener("click", () => copy(button));
   for (const part of document.querySelectorAll("[data-save]")) {
     saver(part.querySelector("figcaption, thead th"), () => savePicture(part, part.dataset.save));
   }

@@ -1,4 +1,4 @@
-// Saving charts as pictures and data as files, and copying.
+// Saving charts as pictures and data as files.
 
 function download(content, type, name) {
   const link = document.createElement("a");
@@ -118,20 +118,4 @@ function savePicture(part, name) {
     + `<foreignObject width="100%" height="100%">${content}</foreignObject></svg>`;
   // With any other address, browsers would not export the picture.
   image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(text);
-}
-
-async function copy(button) {
-  const said = button.textContent;
-  try {
-    await navigator.clipboard.writeText(button.dataset.copy);
-    button.textContent = "copied";
-  } catch {
-    // If the page may not write to the clipboard, the reader can.
-    const area = element(button.parentElement, "textarea");
-    area.value = button.dataset.copy;
-    area.select();
-    button.textContent = "press Ctrl-C";
-    area.addEventListener("blur", () => area.remove());
-  }
-  setTimeout(() => { button.textContent = said; }, 2000);
 }

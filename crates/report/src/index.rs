@@ -1,22 +1,18 @@
 //! A folder of runs as a page, and as JSON.
 
 use maud::{Markup, PreEscaped, html};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rqps_store::{Run, Status};
 use serde::Serialize;
 
 use crate::comparison::{Judged, Verdicts, class, counts, label};
 use crate::html::{STYLE, framed};
 use crate::model::{Model, Prose, shares};
+use crate::render::html::below;
 
 const SCRIPT: &str = include_str!("../assets/index.js");
 
 /// The name of the JSON's format; it changes when the new format breaks readers of the old one.
 const SCHEMA: &str = "rqps-index/1";
-
-/// The characters of a path that a link escapes: a name may contain `#`, `?` or `:`.
-const PATH: &AsciiSet =
-    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// A directory below the folder.
 #[derive(Clone, Debug, Serialize)]
@@ -221,7 +217,7 @@ fn draw(entry: &Entry) -> Markup {
 }
 
 fn run(path: &str, summary: &Summary) -> Markup {
-    let link = format!("./{}/report.html", utf8_percent_encode(path, PATH));
+    let link = below(&format!("{path}/report.html"));
     html! {
         h2 {
             @if summary.has_report { a href=(link) { (summary.title) } } @else { (summary.title) }

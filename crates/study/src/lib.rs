@@ -5,10 +5,10 @@ mod bisect;
 mod selftest;
 
 pub use bisect::{
-    BISECT_SCHEMA, BuildAttempt, CommitSearch, FoundCommits, ReleaseScan, ReleaseStep, ScanResult,
-    SearchDirection, SearchKind, SearchMetric, SearchPlan, SearchResult, SearchStep,
-    SearchedCommit, TestEffect, ToCompare, bisect_json, bisect_text, effects, expected_comparisons,
-    label, scan_json, scan_text,
+    BISECT_SCHEMA, BuildAttempt, CommitEffect, CommitSearch, FoundCommits, MadeComparison,
+    MeasuredReleases, ReleaseScan, ReleaseStep, ScanResult, ScanStep, SearchDirection, SearchKind,
+    SearchMetric, SearchPlan, SearchResult, SearchStep, SearchedCommit, TestEffect, ToCompare,
+    effects, expected_comparisons, label,
 };
 pub use selftest::{
     Circumstances, Conclusion, Experiment, Intervention, SelfTest, Variant, selftest,

@@ -8,26 +8,20 @@ use rqps_dbms::source::{
     self, Checkout, Commit, CommitBuild, CommitOutcome, OfCommits, SourceError, Tell,
 };
 use rqps_plan::{Contender, Instructions, Plan, Profiled};
+use rqps_report::{BisectReport, JointReport};
 use rqps_store::{Run, StoreError};
 use rqps_study::{
     BISECT_SCHEMA, BuildAttempt, CommitSearch, SearchDirection, SearchKind, SearchMetric,
-    SearchPlan, SearchResult, SearchStep, SearchedCommit, ToCompare, bisect_json, bisect_text,
-    expected_comparisons, label,
+    SearchPlan, SearchResult, SearchStep, SearchedCommit, ToCompare, label,
 };
+use rqps_system::printable;
 
-use super::files::{JSON, SearchFolder, StoredSearch, TEXT, refuse_taken};
+use super::files::{INSIDE, OF_GOOD, SearchFolder, StoredSearch, refuse_taken};
 use super::side::SideName;
-use super::{Arguments, BisectWork, Exit, StepOutcome, instead, prior};
+use super::{Arguments, BisectWork, Exit, StepOutcome, instead, prior, written};
 use crate::cli::exit;
-use crate::cli::output::{self, note};
+use crate::cli::output::note;
 use crate::cli::progress::Fetching;
-use crate::cli::units::{Bytes, Roughly};
-
-/// Where the commits that a merge brought are searched, and those on the side of GOOD.
-const INSIDE: &str = "inside";
-const OF_GOOD: &str = "good-side";
-/// The change is expected to be this many times the error of a comparison.
-const SIZE_BY_ERROR: f64 = 6.0;
 
 /// The smallest change of instructions that matters in their own report, as a share.
 const COUNTS_DIFFER: f64 = 0.003;
@@ -73,13 +67,13 @@ impl SearchLimits {
 }
 
 /// What is asked of git and of builds.
-struct CommitSources<'a, 'w> {
-    work: &'w BisectWork<'a>,
-    checkout: Checkout,
-    contender: Contender,
-    options: source::BuildOptions,
+pub(super) struct CommitSources<'a, 'w> {
+    pub(super) work: &'w BisectWork<'a>,
+    pub(super) checkout: Checkout,
+    pub(super) contender: Contender,
+    pub(super) options: source::BuildOptions,
     /// Of the builds.
-    of: OfCommits,
+    pub(super) of: OfCommits,
 }
 
 /// Begins a search between two commits.
@@ -169,6 +163,7 @@ fn can_count(plan: &Plan) -> bool {
 
 fn searched((commit, weight): (&Commit, f64)) -> SearchedCommit {
     let Commit { hash, tree, parents, subject, .. } = commit.clone();
+    let subject = printable(&subject).into_owned();
     SearchedCommit { hash, tree, parents, subject, weight }
 }
 
@@ -191,7 +186,10 @@ impl<'a, 'w> CommitSources<'a, 'w> {
         Ok(CommitSources { work, checkout, contender: contender.clone(), options, of })
     }
 
-    fn ask<T>(&self, ask: impl FnOnce(&mut Tell) -> Result<T, SourceError>) -> anyhow::Result<T> {
+    pub(super) fn ask<T>(
+        &self,
+        ask: impl FnOnce(&mut Tell) -> Result<T, SourceError>,
+    ) -> anyhow::Result<T> {
         let mut fetching = Fetching::new();
         let mut tell = |event| fetching.tell(event, &self.work.setup.cancel);
         Ok(ask(&mut tell).map_err(DbmsError::from)?)
@@ -242,6 +240,7 @@ impl<'a, 'w> CommitSources<'a, 'w> {
         }
         self.announce(&plan, &commits, quiet, &notes)?;
         if arguments.dry_run {
+            self.show_steps([&good, &bad])?;
             return Ok(Exit::Done);
         }
         for (name, commit) in [("GOOD", &good), ("BAD", &bad)] {
@@ -275,35 +274,6 @@ impl<'a, 'w> CommitSources<'a, 'w> {
         self.go_on(out, plan)
     }
 
-    /// Says beforehand what the search takes.
-    fn announce(
-        &self,
-        plan: &Plan,
-        commits: &[SearchedCommit],
-        quiet: usize,
-        notes: &[String],
-    ) -> anyhow::Result<()> {
-        let count = commits.len() - 1;
-        let [first, last] = [&commits[0], &commits[count]].map(SearchedCommit::short);
-        notes.iter().for_each(|text| note(text));
-        note(&format!(
-            "{}: {count} commits from {first} to {last}; {quiet} of them touch only files that cannot \
-             change the server",
-            self.contender
-        ));
-        let (time, disk) = self.work.estimate(plan)?;
-        // One for the ends, one to confirm.
-        let comparisons = expected_comparisons(count, SIZE_BY_ERROR) + 1;
-        note(&format!(
-            "about {comparisons} comparisons of at most {} each, and as many builds of about {}; at most \
-             {} of disk",
-            Roughly(time),
-            Roughly(self.of.time),
-            Bytes(disk + (self.of.megabytes << 20))
-        ));
-        Ok(())
-    }
-
     /// Goes on with a search to its end, and with those that follow from its result.
     fn go_on(&self, out: &Path, template: Plan) -> anyhow::Result<Exit> {
         let (folder, stored, _) = SearchFolder::open(out)?;
@@ -321,8 +291,10 @@ impl<'a, 'w> CommitSources<'a, 'w> {
             Err(error) => return Err(error),
         }
         let result = running.search.result();
-        running.conclude(&result, self.work.arguments.json)?;
+        running.conclude(self.work.arguments.json)?;
         if let Some(exit) = running.further(&result)? {
+            // It leads to the search that followed now.
+            written::write(out, &running.report())?;
             return Ok(exit);
         }
         let is_clear = matches!(result.kind, SearchKind::Found | SearchKind::Nothing);
@@ -460,8 +432,7 @@ impl RunningSearch<'_, '_, '_> {
     }
 
     fn add(&mut self, path: &Path, run: &Run) {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        if !self.search.add_run(&name, run) {
+        if !self.search.add_run(&written::name(path), run) {
             note(&format!("'{}' is no comparison of this search", path.display()));
         }
     }
@@ -493,6 +464,7 @@ impl RunningSearch<'_, '_, '_> {
                     bail!("{} was built, and now does not build: {why}", commit.short());
                 }
                 note(&format!("skipped {}, which does not build: {why}", commit.short()));
+                let why = printable(&why).into_owned();
                 self.keep(place, BuildAttempt::Failed { why, log })?;
                 Ok(None)
             }
@@ -515,18 +487,15 @@ impl RunningSearch<'_, '_, '_> {
         }
     }
 
+    fn report(&self) -> JointReport {
+        let (contender, repo) = (&self.sources.contender, self.sources.checkout.folder());
+        let place = written::place(self.out, contender, Some(repo));
+        BisectReport::of_commits(&self.search, place).formats()
+    }
+
     /// Writes and prints the result.
-    fn conclude(&self, result: &SearchResult, json: bool) -> anyhow::Result<()> {
-        let (text, for_programs) =
-            (bisect_text(&self.search, result), bisect_json(&self.search, result));
-        self.folder.write(TEXT, &text)?;
-        self.folder.write(JSON, &for_programs)?;
-        match json {
-            true => output::print_json(&for_programs)?,
-            false => output::print(&text)?,
-        }
-        note(&format!("wrote {}", self.out.join(JSON).display()));
-        Ok(())
+    fn conclude(&self, json: bool) -> anyhow::Result<()> {
+        super::tell(self.out, &self.report(), json)
     }
 
     /// The search that follows: inside of a merge, or on the side of GOOD if nothing is on that of

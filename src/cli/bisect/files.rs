@@ -6,16 +6,29 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow, bail};
+use rqps_plan::Contender;
 use rqps_store::write_whole;
-use rqps_study::{BISECT_SCHEMA, BuildAttempt, SearchPlan};
+use rqps_study::{BISECT_SCHEMA, BuildAttempt, SearchDirection, SearchPlan, SearchedCommit};
+use rqps_system::printable;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-/// The files of the result.
-pub(super) const JSON: &str = "bisect.json";
-pub(super) const TEXT: &str = "bisect.txt";
 const SEARCH: &str = "search.json";
+const RELEASES: &str = "releases.json";
 const PLAN: &str = "plan.toml";
 const BUILDS: &str = "builds";
+
+/// Where the commits that a merge brought are searched, those on the side of GOOD, and those
+/// between two releases.
+pub(super) const INSIDE: &str = "inside";
+pub(super) const OF_GOOD: &str = "good-side";
+pub(super) const COMMITS: &str = "commits";
+/// The directories of searches that follow from a search, with what they are among.
+pub(super) const FURTHER: [(&str, &str); 3] = [
+    (INSIDE, "the commits that the merge brought"),
+    (OF_GOOD, "the commits on the side of GOOD"),
+    (COMMITS, "the commits of the largest step"),
+];
 
 /// What a search was asked for, beside the comparison in `plan.toml`.
 #[derive(Serialize, Deserialize)]
@@ -47,32 +60,33 @@ impl SearchFolder {
         Ok(folder)
     }
 
-    /// What an earlier process was asked for, with the text of its comparison.
+    /// What an earlier process was asked for, to resume it.
     pub(super) fn open(path: &Path) -> anyhow::Result<(SearchFolder, StoredSearch, String)> {
-        let file = path.join(SEARCH);
-        let text = match fs::read_to_string(&file) {
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                bail!("'{}' is no search to resume: it has no {SEARCH}", path.display())
-            }
-            text => text.with_context(|| cannot("read", &file))?,
-        };
-        let wrong = |error: serde_json::Error| anyhow!("'{}' is damaged: {error}", file.display());
-        let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
-        let schema = value["schema"].as_str().unwrap_or_default();
-        if schema != BISECT_SCHEMA {
-            bail!(
-                "'{}' has schema '{schema}'; this rqps reads {BISECT_SCHEMA}. Use the rqps that made it",
-                file.display()
-            );
+        if !SearchFolder::exists(path) {
+            bail!("'{}' is no search to resume: it has no {SEARCH}", path.display());
         }
-        let stored: StoredSearch = serde_json::from_value(value).map_err(wrong)?;
-        let (made, this) = (&stored.search.rqps_version, env!("CARGO_PKG_VERSION"));
+        let all = SearchFolder::read(path)?;
+        let (made, this) = (&all.1.search.rqps_version, env!("CARGO_PKG_VERSION"));
         if made != this {
             bail!(
                 "'{}' is a search of rqps {made}, and this is {this}: their measurements may differ. Use \
                  that release, or begin another search",
                 path.display()
             );
+        }
+        Ok(all)
+    }
+
+    /// What a search was asked for, with the text of its comparison.
+    pub(super) fn read(path: &Path) -> anyhow::Result<(SearchFolder, StoredSearch, String)> {
+        let file = path.join(SEARCH);
+        let mut stored: StoredSearch = read_stored(&file)?;
+        let commits = &mut stored.search.commits;
+        if commits.len() < 2 || !commits.iter().all(is_commit) {
+            bail!("'{}' is damaged: it has no two commits with their hashes", file.display());
+        }
+        for commit in commits {
+            commit.subject = printable(&commit.subject).into_owned();
         }
         let file = path.join(PLAN);
         let plan = fs::read_to_string(&file).with_context(|| cannot("read", &file))?;
@@ -100,7 +114,7 @@ impl SearchFolder {
             let Ok(text) = fs::read_to_string(&file) else { continue };
             let attempt = serde_json::from_str(&text)
                 .map_err(|error| anyhow!("'{}' is damaged: {error}", file.display()))?;
-            all.push((place, attempt));
+            all.push((place, shown(attempt)));
         }
         Ok(all)
     }
@@ -123,9 +137,90 @@ impl SearchFolder {
         all.sort();
         Ok(all)
     }
+}
 
-    pub(super) fn write(&self, name: &str, text: &str) -> anyhow::Result<()> {
-        write(&self.0.join(name), text)
+/// A scan of releases as it was asked for. It is written once.
+#[derive(Serialize, Deserialize)]
+pub(super) struct StoredScan {
+    schema: String,
+    rqps_version: String,
+    /// Without its build.
+    pub(super) contender: Contender,
+    pub(super) releases: Vec<String>,
+    pub(super) direction: SearchDirection,
+}
+
+impl StoredScan {
+    pub(super) fn new(
+        contender: &Contender,
+        releases: &[String],
+        direction: SearchDirection,
+    ) -> StoredScan {
+        StoredScan {
+            schema: BISECT_SCHEMA.to_string(),
+            rqps_version: env!("CARGO_PKG_VERSION").to_string(),
+            contender: contender.clone(),
+            releases: releases.to_vec(),
+            direction,
+        }
+    }
+
+    /// Whether a directory has a scan that was begun.
+    pub(super) fn exists(path: &Path) -> bool {
+        path.join(RELEASES).exists()
+    }
+
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<()> {
+        fs::create_dir_all(path).with_context(|| cannot("create", path))?;
+        write(&path.join(RELEASES), &(serde_json::to_string_pretty(self)? + "\n"))
+    }
+
+    pub(super) fn read(path: &Path) -> anyhow::Result<StoredScan> {
+        let file = path.join(RELEASES);
+        let mut stored: StoredScan = read_stored(&file)?;
+        if stored.releases.len() < 2 {
+            bail!("'{}' is damaged: it has no two releases", file.display());
+        }
+        for release in &mut stored.releases {
+            *release = printable(release).into_owned();
+        }
+        Ok(stored)
+    }
+
+    /// The directory of a comparison.
+    pub(super) fn comparison(path: &Path, number: usize) -> PathBuf {
+        path.join(format!("{number:03}-releases"))
+    }
+}
+
+/// Reads a file of a search, which may come from elsewhere.
+fn read_stored<T: DeserializeOwned>(file: &Path) -> anyhow::Result<T> {
+    let text = fs::read_to_string(file).with_context(|| cannot("read", file))?;
+    let wrong = |error: serde_json::Error| anyhow!("'{}' is damaged: {error}", file.display());
+    let value: serde_json::Value = serde_json::from_str(&text).map_err(wrong)?;
+    let schema = value["schema"].as_str().unwrap_or_default();
+    if schema != BISECT_SCHEMA {
+        bail!(
+            "'{}' has schema '{schema}'; this rqps reads {BISECT_SCHEMA}. Use the rqps that made it",
+            file.display()
+        );
+    }
+    serde_json::from_value(value).map_err(wrong)
+}
+
+/// SHA-1 or SHA-256: commands are made of it.
+fn is_commit(commit: &SearchedCommit) -> bool {
+    let hash = commit.hash.as_bytes();
+    [40, 64].contains(&hash.len()) && hash.iter().all(u8::is_ascii_hexdigit)
+}
+
+/// A compiler's words may hold anything.
+fn shown(attempt: BuildAttempt) -> BuildAttempt {
+    match attempt {
+        BuildAttempt::Failed { why, log } => {
+            BuildAttempt::Failed { why: printable(&why).into_owned(), log }
+        }
+        built => built,
     }
 }
 

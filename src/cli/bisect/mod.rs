@@ -2,9 +2,11 @@
 
 mod commits;
 mod files;
+mod forecast;
 mod prior;
 mod releases;
 mod side;
+mod written;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -15,17 +17,19 @@ use rqps_analysis::comparison::interim;
 use rqps_dbms::source;
 use rqps_lab::{Lab, Outcome};
 use rqps_plan::{Comparison, Contender, Count, Plan, Span};
-use rqps_report::Report;
+use rqps_report::{JointReport, Report};
 use rqps_store::{Run, RunDirectory};
 use rqps_study::SearchDirection;
 use rqps_workload::{Asked, Wanted};
 
 use super::exit::Exit;
-use super::output::note;
+use super::output::{self, note};
 use super::progress::Progress;
 use super::session::{MACHINE, MEASURE, OUTPUT, PRECISION, Setup};
 use super::{method, report};
 use side::SideName;
+
+pub(crate) use written::{JSON, is_search, report_files, with_report, write};
 
 pub(crate) const VERB: &str = "bisect";
 
@@ -180,6 +184,17 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
              postgres@git:REL_17_6"
         ),
     }
+}
+
+/// Writes the report of a search into its directory, and prints it.
+fn tell(out: &Path, found: &JointReport, json: bool) -> anyhow::Result<()> {
+    let paths = write(out, found)?;
+    match json {
+        true => output::print_json(found.json())?,
+        false => output::print_styled(&found.text(report::terminal()))?,
+    }
+    paths.iter().for_each(|path| note(&format!("wrote {}", path.display())));
+    Ok(())
 }
 
 /// What all parts of a search share.

@@ -7,19 +7,15 @@ use anyhow::bail;
 use rqps_dbms::source::{self, compare_versions};
 use rqps_dbms::{DbmsError, Home};
 use rqps_plan::{Build, Contender, Plan, Source};
+use rqps_report::BisectReport;
 use rqps_store::Run;
-use rqps_study::{ReleaseScan, scan_json, scan_text};
+use rqps_study::{ReleaseScan, ScanStep};
 
-use super::files::{JSON, TEXT, refuse_taken};
-use super::{BisectWork, Exit, StepOutcome, commits, instead};
-use crate::cli::output::{self, note};
+use super::files::{COMMITS, StoredScan, refuse_taken};
+use super::{BisectWork, Exit, StepOutcome, commits, instead, written};
+use crate::cli::output::note;
 use crate::cli::progress::Fetching;
 use crate::cli::units::{Bytes, Roughly};
-
-/// The most releases that are measured at once; of more, some first.
-const AT_ONCE: usize = 16;
-/// Where the commits between two releases are searched.
-const COMMITS: &str = "commits";
 
 /// Compares the releases between two with the first.
 pub(super) fn scan(
@@ -30,10 +26,11 @@ pub(super) fn scan(
     let home = &work.setup.home;
     let versions = ReleaseList::find(work, home, good, bad)?;
     let contenders = versions.contenders(good);
-    let mut scan = ReleaseScan::new(versions.all.clone(), work.arguments.direction.into());
-    let first = scan.begin(AT_ONCE);
-    let named: Vec<Contender> = first.iter().map(|place| contenders[*place].clone()).collect();
-    let plan = work.arguments.plan(named)?;
+    let direction = work.arguments.direction.into();
+    let mut scan = ReleaseScan::new(versions.all.clone(), direction);
+    let first = scan.next();
+    let named = first.places().iter().map(|place| contenders[*place].clone());
+    let plan = work.arguments.plan(named.collect())?;
     let (time, disk) = work.estimate(&plan)?;
     note(&format!(
         "{} releases of {} from {}: {}",
@@ -50,49 +47,40 @@ pub(super) fn scan(
     if work.arguments.dry_run {
         return Ok(Exit::Done);
     }
-    if !out.join(JSON).exists() && out.join("001-releases").exists() {
+    if StoredScan::exists(out) && !out.join(written::JSON).exists() {
+        if StoredScan::read(out)?.releases != versions.all {
+            bail!("'{}' is a scan of other releases. Use another --out", out.display());
+        }
         note("the comparisons that are in there are used");
     } else {
         refuse_taken(out)?;
+        let like = Contender { label: None, build: Build::Any, ..good.clone() };
+        StoredScan::new(&like, &versions.all, direction).write(out)?;
     }
     note(&format!("results go to {}", out.display()));
-    let mut number = 0;
-    let mut compare = |places: &[usize]| {
-        number += 1;
-        let contenders = places.iter().map(|place| contenders[*place].clone()).collect();
-        let plan: Plan = instead(&plan, contenders, number, None);
-        let path = out.join(format!("{number:03}-releases"));
-        Ok::<_, anyhow::Error>(match work.measure(&path, &plan)? {
+    let mut step = first;
+    for number in 1.. {
+        if step == ScanStep::Done {
+            break;
+        }
+        let of_step = step.places().iter().map(|place| contenders[*place].clone()).collect();
+        let plan: Plan = instead(&plan, of_step, number, None);
+        let path = StoredScan::comparison(out, number);
+        let run = match work.measure(&path, &plan)? {
             StepOutcome::Interrupted => {
                 note("interrupted. To resume: the same command with the same --out");
-                None
+                return Ok(Exit::Interrupted);
             }
             // A release that refuses is out, with its log; the others are compared.
-            StepOutcome::Failed => Some(Box::new(Run::open_without_samples(&path)?)),
-            StepOutcome::Done(run) => Some(run),
-        })
-    };
-    let mut places = first;
-    while places.len() > 1 {
-        let Some(run) = compare(&places)? else { return Ok(Exit::Interrupted) };
-        scan.add(&run);
-        places = scan.next(AT_ONCE);
+            StepOutcome::Failed => Box::new(Run::open_without_samples(&path)?),
+            StepOutcome::Done(run) => run,
+        };
+        scan.add_run(&written::name(&path), &step, &run);
+        step = scan.next();
     }
+    let report = || BisectReport::of_releases(&scan, written::place(out, good, None)).formats();
+    super::tell(out, &report(), work.arguments.json)?;
     let result = scan.result();
-    if let Some((before, after)) = result.largest() {
-        let Some(run) = compare(&[before, after])? else { return Ok(Exit::Interrupted) };
-        scan.confirm(&run);
-    }
-    let text = scan_text(&scan, &result);
-    let json = scan_json(&scan, &result, env!("CARGO_PKG_VERSION"));
-    for (name, text) in [(TEXT, &text), (JSON, &json)] {
-        rqps_store::write_whole(&out.join(name), |out| out.write_all(text.as_bytes()))?;
-    }
-    match work.arguments.json {
-        true => output::print_json(&json)?,
-        false => output::print(&text)?,
-    }
-    note(&format!("wrote {}", out.join(JSON).display()));
     let largest = result.largest().filter(|_| scan.is_confirmed(&result));
     let Some((before, after)) = largest else { return Ok(Exit::Done) };
     let pair = [before, after].map(|place| versions.all[place].clone());
@@ -105,7 +93,10 @@ pub(super) fn scan(
     }
     let tags =
         pair.map(|version| source::tags(good.dbms, &version)).map(|tags| tags.unwrap_or_default());
-    commits::between_releases(work, good, tags, &out.join(COMMITS))
+    let exit = commits::between_releases(work, good, tags, &out.join(COMMITS))?;
+    // It leads to the search that followed now.
+    written::write(out, &report())?;
+    Ok(exit)
 }
 
 /// The releases of one source.

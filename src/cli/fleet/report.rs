@@ -51,9 +51,9 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let report = FleetReport::new(&machines, missing);
         has_regression |= report.has_regression();
         is_open |= report.is_open();
-        output::print_styled(&report.text(report::terminal()))?;
+        output::print_styled(&report.formats().text(report::terminal()))?;
         let prefix = if is_only { String::new() } else { format!("{title}-") };
-        report::write_fleet(fleet.path(), &prefix, &report)?;
+        report::write_fleet(fleet.path(), &prefix, &report.formats())?;
     }
     Ok(match (has_failed, is_open && arguments.strict, has_regression) {
         (true, ..) => Exit::Failed,

@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 use jiff::Timestamp;
 use rqps_analysis::track::TrackHistory;
-use rqps_report::ExportFormat;
+use rqps_report::{ExportFormat, TrackExport};
 use rqps_store::track::{ImportFormat, ImportedValues, TRACK_SCHEMA, Track, track_import};
 
 use super::super::exit::Exit;
@@ -25,7 +25,7 @@ pub(crate) struct Export {
     /// Folder of nights.
     #[arg(value_name = "DIR")]
     folder: PathBuf,
-    /// Format: github-action-benchmark, bencher, otava, conbench or csv.
+    /// Format: github-action-benchmark, bencher, otava, conbench, csv or parquet.
     #[arg(long, value_name = "FORMAT", help_heading = OUTPUT, default_value = "csv")]
     format: Exported,
     /// Output file [default: stdout].
@@ -84,10 +84,14 @@ impl FromStr for Taken {
 
 pub(super) fn export(arguments: &Export) -> anyhow::Result<Exit> {
     let all = Track::open(&arguments.folder)?.contents()?;
-    let text = rqps_report::track_export(&TrackHistory::new(&all), arguments.format.0);
-    match &arguments.out {
-        Some(path) => write_file(path, text.as_bytes())?,
-        None => output::print(&text)?,
+    let made = rqps_report::track_export(&TrackHistory::new(&all), arguments.format.0);
+    match (&arguments.out, made) {
+        (Some(path), TrackExport::Text(text)) => write_file(path, text.as_bytes())?,
+        (Some(path), TrackExport::Bytes(bytes)) => write_file(path, &bytes)?,
+        (None, TrackExport::Text(text)) => output::print(&text)?,
+        (None, TrackExport::Bytes(_)) => {
+            bail!("this format is no text. Name a file with --out FILE")
+        }
     }
     Ok(Exit::Done)
 }

@@ -120,3 +120,76 @@ fn is_commit(text: &str) -> bool {
 fn create(folder: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(folder).with_context(|| format!("cannot create '{}'", folder.display()))
 }
+
+// Made nights, as the site is tested with.
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../../../crates/report/tests/report/nights.rs"]
+mod nights;
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use rqps_report::SiteOptions;
+    use rqps_store::track::TrackContents;
+
+    use super::{TrackHistory, nights};
+    use crate::cli::Cli;
+
+    /// The commands of the search on pages of changes, as words.
+    fn searches(contents: &TrackContents) -> Vec<Vec<String>> {
+        let files = rqps_report::track_site(&TrackHistory::new(contents), &SiteOptions::default());
+        let pages = files.into_iter().filter(|file| file.name.starts_with("c/"));
+        let commands = pages.filter_map(|page| {
+            let text = String::from_utf8(page.contents).unwrap();
+            let command = text.split("<code>rqps bisect ").nth(1)?.split("</code>").next()?;
+            Some(shlex::split(&format!("rqps bisect {command}")).unwrap())
+        });
+        commands.collect()
+    }
+
+    #[test]
+    fn the_search_that_a_page_names_is_one() {
+        let mut contents = nights::contents(40, 3);
+        for point in &mut contents.points {
+            let tests = std::mem::take(&mut point.tests).into_values();
+            point.tests = ["point-query", "scan", "read-only-sum"]
+                .map(String::from)
+                .into_iter()
+                .zip(tests)
+                .collect();
+        }
+        contents.settings.compare =
+            ["--workload=micro", "--rows", "1K", "--budget", "30m"].map(String::from).to_vec();
+        let searches = searches(&contents);
+        assert_eq!(searches.len(), 2, "one towards slower, one towards faster: {searches:?}");
+        for words in &searches {
+            assert!(Cli::try_parse_from(words).is_ok(), "{words:?}");
+            assert!(words[2].starts_with("postgres@git:") && words[2] != words[3], "{words:?}");
+        }
+        let all = searches.concat().join(" ");
+        assert!(all.contains("--workload micro:point-query --rows 1K --repo CHECKOUT"), "{all}");
+        assert!(all.contains("--workload micro:scan --rows 1K --direction faster --repo"), "{all}");
+    }
+
+    #[test]
+    fn releases_are_searched_by_their_names_and_folders_are_not() {
+        let mut contents = nights::contents(40, 3);
+        contents.settings.compare = ["--workload", "sql:queries"].map(String::from).to_vec();
+        for (night, point) in contents.points.iter_mut().enumerate() {
+            point.build.commit = None;
+            point.build.spec = format!("main=postgres@debian-17.{night}:x10a");
+        }
+        let words = searches(&contents).concat().join(" ");
+        assert!(
+            words.contains("rqps bisect postgres@debian-17.19:x10a postgres@debian-17.20:x10a"),
+            "{words}"
+        );
+        assert!(words.contains("--workload sql:queries --test test-00"), "{words}");
+        assert!(!words.contains("--repo"), "{words}");
+        for point in &mut contents.points {
+            point.build.spec = "postgres@/opt/nightly".to_string();
+        }
+        assert!(searches(&contents).is_empty());
+    }
+}

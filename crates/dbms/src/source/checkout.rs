@@ -206,6 +206,18 @@ impl Checkout {
         text::commits(&said, quiet).ok_or_else(|| self.wrong("it told of no commit".to_string()))
     }
 
+    /// A file of a commit; none if it has no such file.
+    pub(super) fn file(
+        &self,
+        commit: &Commit,
+        path: &str,
+        tell: &mut Tell,
+    ) -> Result<Option<String>, SourceError> {
+        let name = format!("{}:{path}", commit.tree);
+        let said = self.ask(&["cat-file", "blob", &name], tell)?;
+        Ok(said.status.success().then_some(said.stdout))
+    }
+
     /// Writes the files of a commit into tar archives: its own, and those of its submodules with
     /// their folders.
     pub(super) fn archive(

@@ -44,8 +44,9 @@ use rqps_plan::{Build, Dbms, Flags, Source};
 use serde::{Deserialize, Serialize};
 
 pub use build::{
-    BuildError, Built, CommitBuild, CommitOutcome, Failure, LAYOUTS, LIMIT as BUILD_LIMIT,
-    OfCommits, Options as BuildOptions, commit_build, flags_of_layout, of_commits, tags,
+    BuildError, Built, CommitBuild, CommitOutcome, CommitSteps, Failure, LAYOUTS,
+    LIMIT as BUILD_LIMIT, OfCommits, Options as BuildOptions, commit_build, commit_steps,
+    flags_of_layout, of_commits, tags,
 };
 pub(crate) use catalog::{ARM, BOTH, JAR, Package, Registry, X86};
 pub use checkout::{Checkout, CheckoutError, Commit};

@@ -5,7 +5,7 @@ mod figure;
 mod table;
 
 pub(crate) use figure::{Bars, Figure, Picture, Waterfall};
-pub(crate) use table::{Cell, Content, Heading, Row, Table, Tone};
+pub(crate) use table::{Cell, Content, Heading, Row, RowLink, Table, Tone};
 
 pub(crate) struct Document {
     pub(crate) title: String,

@@ -48,11 +48,19 @@ pub(crate) struct Row {
     pub(crate) name: String,
     /// The contender of the row, if it is not the row's name.
     pub(crate) of: Option<String>,
-    /// The place in the page that the name leads to.
-    pub(crate) anchor: Option<String>,
+    /// What the name leads to.
+    pub(crate) link: Option<RowLink>,
     /// The title of this row and its neighbours; empty in a table without groups.
     pub(crate) group: String,
     pub(crate) cells: Vec<Cell>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum RowLink {
+    /// A place in the page.
+    Place(String),
+    /// A page below the folder of this one.
+    Page(String),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -135,7 +143,7 @@ impl Heading {
 
 impl Row {
     pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
-        Row { name: name.into(), of: None, anchor: None, group: String::new(), cells }
+        Row { name: name.into(), of: None, link: None, group: String::new(), cells }
     }
 
     pub(crate) fn of(self, contender: &str) -> Self {
@@ -143,7 +151,11 @@ impl Row {
     }
 
     pub(crate) fn leading_to(self, anchor: impl Into<String>) -> Self {
-        Row { anchor: Some(anchor.into()), ..self }
+        Row { link: Some(RowLink::Place(anchor.into())), ..self }
+    }
+
+    pub(crate) fn leading_to_page(self, path: impl Into<String>) -> Self {
+        Row { link: Some(RowLink::Page(path.into())), ..self }
     }
 
     pub(crate) fn within(self, group: impl Into<String>) -> Self {

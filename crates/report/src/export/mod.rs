@@ -3,7 +3,7 @@
 mod db_bench;
 mod hdr;
 mod otava;
-mod parquet;
+pub(crate) mod parquet;
 mod sysbench;
 
 pub use db_bench::db_bench;

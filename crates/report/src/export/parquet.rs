@@ -21,7 +21,7 @@ use crate::Report;
 use crate::comparison::{VerdictRow, Verdicts};
 use crate::model::{Matrix, MatrixRow, Measured, Model, StepModel};
 
-struct Column {
+pub(crate) struct Column {
     name: String,
     unit: String,
     values: Values,
@@ -45,7 +45,7 @@ type Place<'m> = (usize, &'m StepModel<'m>, &'m Measured<'m>);
 pub fn parquet(report: &Report<'_>) -> Vec<File> {
     let file = |(name, columns): (&str, Vec<Column>)| File {
         name: name.to_string(),
-        contents: write(columns).expect("memory takes all bytes, and columns are equally long"),
+        contents: table(columns),
     };
     let Report { run, model, verdicts } = report;
     let mut tables = Vec::new();
@@ -77,17 +77,17 @@ fn places<'m>(model: &'m Model<'m>) -> Vec<Place<'m>> {
     places
 }
 
-fn text(name: &str, values: impl Iterator<Item = impl Into<String>>) -> Column {
+pub(crate) fn text(name: &str, values: impl Iterator<Item = impl Into<String>>) -> Column {
     let values = Values::Text(values.map(|value| Some(value.into())).collect());
     Column { name: name.to_string(), unit: String::new(), values }
 }
 
-fn number(name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) -> Column {
+pub(crate) fn number(name: &str, unit: &str, values: impl Iterator<Item = Option<f64>>) -> Column {
     let values = Values::Number(values.collect());
     Column { name: name.to_string(), unit: unit.to_string(), values }
 }
 
-fn count(name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
+pub(crate) fn count(name: &str, unit: &str, values: impl Iterator<Item = Option<u64>>) -> Column {
     let values = Values::Count(values.collect());
     Column { name: name.to_string(), unit: unit.to_string(), values }
 }
@@ -244,6 +244,11 @@ fn histograms(model: &Model, places: &[Place]) -> Vec<Column> {
         count("operations", "operations", cells.iter().map(|cell| Some(cell.3))),
     ]);
     columns
+}
+
+/// A file with these columns, which are equally long.
+pub(crate) fn table(columns: Vec<Column>) -> Vec<u8> {
+    write(columns).expect("memory takes all bytes, and columns are equally long")
 }
 
 fn write(columns: Vec<Column>) -> Result<Vec<u8>, ParquetError> {

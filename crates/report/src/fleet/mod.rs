@@ -5,14 +5,10 @@ mod build;
 mod json;
 mod machines;
 
-use maud::html;
 use rqps_analysis::machines::Fleet;
 use rqps_store::Machines;
 
-use crate::build::Extent;
-use crate::html::{STYLE, framed};
-use crate::render::html::blocks;
-use crate::render::{Terminal, markdown, terminal};
+use crate::joint::JointReport;
 
 /// The name of the JSON's format; it changes when the new format breaks readers of the old one.
 pub const FLEET_SCHEMA: &str = "rqps-fleet/1";
@@ -39,35 +35,9 @@ impl<'a> FleetReport<'a> {
         self.fleet.is_open() || !self.missing.is_empty()
     }
 
-    /// What a terminal shows.
-    pub fn text(&self, to: Terminal) -> String {
-        terminal::render(&build::document(self, Extent::Screen), to)
-    }
-
-    /// All tables as text.
-    pub fn post(&self, to: Terminal) -> String {
-        terminal::render(&build::document(self, Extent::Post), to)
-    }
-
-    pub fn markdown(&self) -> String {
-        markdown::render(&build::document(self, Extent::Comment))
-    }
-
-    /// The name of its format is [`FLEET_SCHEMA`].
-    pub fn json(&self) -> String {
-        json::json(&self.fleet, &self.missing)
-    }
-
-    /// One page, which needs no other file and no script.
-    pub fn html(&self) -> String {
-        let document = build::document(self, Extent::Post);
-        framed(
-            &document.title,
-            &[STYLE],
-            &html! {
-                header { h1 { (document.title) } }
-                main { section { (blocks(&document.blocks)) } }
-            },
-        )
+    /// The report in every format; that of its JSON is [`FLEET_SCHEMA`].
+    pub fn formats(&self) -> JointReport {
+        let json = json::json(&self.fleet, &self.missing);
+        JointReport::new(|extent| build::document(self, extent), json)
     }
 }

@@ -13,13 +13,15 @@ use rqps_analysis::history::{History, histories};
 use crate::Report;
 use crate::build::{self, environment, instructions, legend, steps, suite, tests, why};
 use crate::comparison::Verdicts;
-use crate::document::Block;
+use crate::document::{Block, Document};
 use crate::model::{Matrix, Model, UNREPORTED};
 use crate::render::html::blocks;
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
+/// Of every page with commands.
+pub(crate) const COPY: &str = include_str!("../../assets/copy.js");
 /// Concatenated into one scope.
-const SCRIPTS: [&str; 8] = [
+const SCRIPTS: [&str; 9] = [
     include_str!("../../assets/state.js"),
     include_str!("../../assets/charts.js"),
     include_str!("../../assets/matrix.js"),
@@ -27,6 +29,7 @@ const SCRIPTS: [&str; 8] = [
     include_str!("../../assets/curves.js"),
     include_str!("../../assets/history.js"),
     include_str!("../../assets/save.js"),
+    COPY,
     include_str!("../../assets/report.js"),
 ];
 const CHART_STYLE: &str = include_str!("../../assets/vendor/uplot/uPlot.min.css");
@@ -76,6 +79,19 @@ pub fn html(report: &Report<'_>) -> String {
             }
             script { (PreEscaped(CHART_SCRIPT)) }
             script { (PreEscaped("\"use strict\";{")) @for script in SCRIPTS { (PreEscaped(script)) } "}" }
+        },
+    )
+}
+
+/// A document as a page without sections, whose only script copies its commands.
+pub(crate) fn page_of(document: &Document) -> String {
+    framed(
+        &document.title,
+        &[STYLE],
+        &html! {
+            header { h1 { (document.title) } }
+            main { section { (blocks(&document.blocks)) } }
+            script { (PreEscaped(COPY)) }
         },
     )
 }

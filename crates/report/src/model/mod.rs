@@ -12,6 +12,7 @@ mod microbenchmark;
 pub(crate) mod number;
 mod prose;
 mod scaleup;
+mod shell;
 mod sizes;
 mod summary;
 
@@ -32,6 +33,7 @@ pub(crate) use rqps_analysis::measured::{Measured, Totals};
 pub(crate) use rqps_analysis::steps::{Model, StepModel};
 pub(crate) use rqps_analysis::suite::{Growth, Test};
 pub(crate) use scaleup::SCALEUP_NOTE;
+pub(crate) use shell::shell_line;
 pub(crate) use sizes::all_sizes;
 pub(crate) use summary::{
     ABSOLUTE_NOTE, LAG_NOTE, RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, absolute, lag, relative, shares,

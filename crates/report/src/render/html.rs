@@ -1,12 +1,22 @@
 //! Blocks of a document as parts of the page.
 
 use maud::{Markup, html};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{figures, markdown};
 use crate::document::{
-    Block, Cell, Chip, Content, Fold, Heading, Inline, List, ListItem, Row, Style, Table, Text,
-    Tone,
+    Block, Cell, Chip, Content, Fold, Heading, Inline, List, ListItem, Row, RowLink, Style, Table,
+    Text, Tone,
 };
+
+/// The characters of a path that a link escapes: a name may contain `#`, `?` or `:`.
+const PATH: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
+
+/// The address of a file below the folder of the page.
+pub(crate) fn below(path: &str) -> String {
+    format!("./{}", utf8_percent_encode(path, PATH))
+}
 
 /// Headings of row names that are contenders.
 const OF_CONTENDERS: [&str; 3] = ["contender", "dbms", "tag"];
@@ -144,8 +154,9 @@ fn row(table: &Table, row: &Row) -> Markup {
     html! {
         tr data-of=[row.of.as_ref().or(is_of_contenders.then_some(&row.name))] {
             th scope="row" {
-                @match &row.anchor {
-                    Some(anchor) => a href={ "#" (anchor) } { (row.name) },
+                @match &row.link {
+                    Some(RowLink::Place(anchor)) => a href={ "#" (anchor) } { (row.name) },
+                    Some(RowLink::Page(path)) => a href=(below(path)) { (row.name) },
                     None => (row.name),
                 }
             }

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 use rqps_analysis::track::{ChangeGroup, LineHistory, TRACK_METHOD, TrackHistory};
 use rqps_store::track::{TrackAck, TrackAlert, TrackPoint};
 
+use super::commands::{bisect_command, compare_command};
 use super::site::{SiteOptions, place_of_alert, sheet};
-use super::words::{
-    build, change_with_interval, chip, compare_command, day, known, sentence, slug,
-};
+use super::words::{build, change_with_interval, chip, day, known, sentence, slug};
 use crate::document::{Block, Cell, Heading, Inline, Row, Table};
+use crate::html::COPY;
 use crate::render::html::{blocks, chip as draw_chip, table};
 
 /// Changes as a list, the newest first. Links lead from a page below by `up`.
@@ -44,7 +44,6 @@ pub(super) fn page(
 ) -> String {
     let title = format!("{}: {}", group.line, sentence(group));
     let flags = &history.contents.settings.compare;
-    let command = compare_command(&group.before.build, &group.after.build, flags);
     let body = html! {
         header {
             h1 { (title) }
@@ -61,18 +60,25 @@ pub(super) fn page(
             (acks(&history.contents.acks, &group.id))
             section #next {
                 h2 { "Next" }
-                (blocks(&[
-                    Block::text("Compare the two builds again:"),
-                    Block::text(Inline::Code(command)),
-                    Block::text("Acknowledge the change:"),
-                    Block::text(Inline::Code(format!("rqps track ack DIR {} --as known --why WHY", group.id))),
-                ]))
+                (blocks(&next(group, flags)))
                 p.note { "Found by version " (TRACK_METHOD) " of the method"
                     @if let Some(by) = group.moved(line) { ". It has moved by " (by) " builds since it was told" } "." }
             }
         }
     };
-    sheet(&title, "../", false, &body)
+    sheet(&title, "../", Some(COPY), &body)
+}
+
+/// What a reader may do, as commands.
+fn next(group: &ChangeGroup<'_>, flags: &[String]) -> Vec<Block> {
+    let again = compare_command(&group.before.build, &group.after.build, flags);
+    let ack = format!("rqps track ack DIR {} --as known --why WHY", group.id);
+    let search = bisect_command(group, flags);
+    let all = search.map(|command| ("Find out which commit or release it was:", command));
+    let all = [("Compare the two builds again:", again)].into_iter().chain(all);
+    let all = all.chain([("Acknowledge the change:", ack)]);
+    all.flat_map(|(what, command)| [Block::text(what), Block::text(Inline::Code(command))])
+        .collect()
 }
 
 /// Of a change that was told and is no longer found.
@@ -101,7 +107,7 @@ pub(super) fn lost_page(
             (acks(&history.contents.acks, &alert.id))
         }
     };
-    sheet(&title, "../", false, &body)
+    sheet(&title, "../", None, &body)
 }
 
 fn builds(before: &TrackPoint, after: &TrackPoint) -> Markup {

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::site::all_series;
 use super::words::{day, known};
+use crate::export::parquet;
 
 /// The name of the format of a series; it changes when the new one breaks readers of the old one.
 const SERIES_SCHEMA: &str = "rqps-track/1";
@@ -25,26 +26,38 @@ pub enum ExportFormat {
     Conbench,
     /// Every value.
     Csv,
+    /// The same columns as the CSV.
+    Parquet,
 }
 
 impl ExportFormat {
-    pub const ALL: [(&'static str, ExportFormat); 5] = [
+    pub const ALL: [(&'static str, ExportFormat); 6] = [
         ("github-action-benchmark", ExportFormat::GithubActionBenchmark),
         ("bencher", ExportFormat::Bencher),
         ("otava", ExportFormat::Otava),
         ("conbench", ExportFormat::Conbench),
         ("csv", ExportFormat::Csv),
+        ("parquet", ExportFormat::Parquet),
     ];
 }
 
-pub fn track_export(history: &TrackHistory<'_>, format: ExportFormat) -> String {
-    match format {
+/// What a history is in a format.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TrackExport {
+    Text(String),
+    /// A file that is no text.
+    Bytes(Vec<u8>),
+}
+
+pub fn track_export(history: &TrackHistory<'_>, format: ExportFormat) -> TrackExport {
+    TrackExport::Text(match format {
         ExportFormat::GithubActionBenchmark => pretty(&github_action_benchmark(history)),
         ExportFormat::Bencher => pretty(&bencher(history)),
         ExportFormat::Otava => otava(history),
         ExportFormat::Conbench => pretty(&conbench(history)),
         ExportFormat::Csv => points_csv(history),
-    }
+        ExportFormat::Parquet => return TrackExport::Bytes(points_parquet(history)),
+    })
 }
 
 fn pretty(value: &Value) -> String {
@@ -178,12 +191,13 @@ struct PointRow<'a> {
     label: &'a str,
 }
 
-pub(super) fn points_csv(history: &TrackHistory<'_>) -> String {
-    let mut table = Writer::from_writer(Vec::new());
+/// Every value of every series.
+fn points<'h>(history: &'h TrackHistory<'_>) -> Vec<PointRow<'h>> {
+    let mut rows = Vec::new();
     for (line, series) in all_series(history) {
         for (place, value) in series.values.iter().enumerate() {
             let (build, interval) = (&value.night.build, value.joined.estimate().interval.exp());
-            let row = PointRow {
+            rows.push(PointRow {
                 time: value.night.place(),
                 line: line.name,
                 test: series.test,
@@ -195,11 +209,42 @@ pub(super) fn points_csv(history: &TrackHistory<'_>) -> String {
                 epoch: series.stretches.iter().filter(|one| one.start <= place).count(),
                 night: &value.night.id,
                 label: &value.tested.label,
-            };
-            table.serialize(row).expect("memory takes all rows, and they are alike");
+            });
         }
     }
+    rows
+}
+
+pub(super) fn points_csv(history: &TrackHistory<'_>) -> String {
+    let mut table = Writer::from_writer(Vec::new());
+    for row in points(history) {
+        table.serialize(row).expect("memory takes all rows, and they are alike");
+    }
     finish(table)
+}
+
+fn points_parquet(history: &TrackHistory<'_>) -> Vec<u8> {
+    type Text = fn(&PointRow<'_>) -> String;
+    type Number = fn(&PointRow<'_>) -> f64;
+    let rows = points(history);
+    let texts: [(&str, Text); 7] = [
+        ("time", |row| row.time.to_string()),
+        ("line", |row| row.line.to_string()),
+        ("test", |row| row.test.to_string()),
+        ("version", |row| row.version.to_string()),
+        ("commit", |row| row.commit.to_string()),
+        ("night", |row| row.night.to_string()),
+        ("label", |row| row.label.to_string()),
+    ];
+    let numbers: [(&str, Number); 3] =
+        [("ratio", |row| row.ratio), ("low", |row| row.low), ("high", |row| row.high)];
+    let mut columns: Vec<parquet::Column> =
+        texts.map(|(name, of)| parquet::text(name, rows.iter().map(of))).into();
+    columns.extend(
+        numbers.map(|(name, of)| parquet::number(name, "", rows.iter().map(|row| Some(of(row))))),
+    );
+    columns.push(parquet::count("epoch", "", rows.iter().map(|row| Some(row.epoch as u64))));
+    parquet::table(columns)
 }
 
 /// With as many digits as any interval supports.

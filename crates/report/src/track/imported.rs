@@ -90,7 +90,7 @@ pub(super) fn pages(history: &TrackHistory<'_>) -> Vec<(String, String)> {
                 section #nights { h2 { "Values" } (table(&Table::new(headings, rows.collect()).named("time"))) }
             }
         };
-        (slug(LINE, test), sheet(&title, "../", false, &body))
+        (slug(LINE, test), sheet(&title, "../", None, &body))
     };
     tests(history).into_iter().map(page).collect()
 }

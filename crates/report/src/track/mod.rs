@@ -2,6 +2,7 @@
 
 mod change;
 mod chart;
+mod commands;
 mod exchange;
 mod feed;
 mod imported;
@@ -11,6 +12,6 @@ mod start;
 mod status;
 mod words;
 
-pub use exchange::{ExportFormat, track_export};
+pub use exchange::{ExportFormat, TrackExport, track_export};
 pub use site::{SiteOptions, track_site};
 pub use status::{alert_json, track_nights, track_status, track_status_json};

@@ -66,7 +66,7 @@ pub(super) fn page(
             }
         }
     };
-    sheet(&title, "../", false, &body)
+    sheet(&title, "../", None, &body)
 }
 
 fn noise_source(series: &NightSeries<'_>) -> String {

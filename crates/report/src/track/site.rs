@@ -14,13 +14,14 @@ use crate::File;
 use crate::html::framed;
 
 const STYLE: &str = include_str!("../../assets/track.css");
-const SCRIPT: &str = include_str!("../../assets/index.js");
+pub(super) const FILTER: &str = include_str!("../../assets/index.js");
 
 /// The name of the site's list of contents; it changes when its form breaks readers of the old one.
 const SITE_SCHEMA: &str = "rqps-site/1";
 
-/// A page of the site. Its links lead to files beside it, or above it by `up`.
-pub(super) fn sheet(title: &str, up: &str, has_filter: bool, body: &Markup) -> String {
+/// A page of the site, with the script that it needs. Its links lead to files beside it, or above
+/// it by `up`.
+pub(super) fn sheet(title: &str, up: &str, script: Option<&str>, body: &Markup) -> String {
     framed(
         title,
         &[crate::html::STYLE, STYLE],
@@ -31,7 +32,7 @@ pub(super) fn sheet(title: &str, up: &str, has_filter: bool, body: &Markup) -> S
                 a href={ (up) "points.csv" } { "All points" }
             }
             (body)
-            @if has_filter { script { (PreEscaped(SCRIPT)) } }
+            @if let Some(script) = script { script { (PreEscaped(script)) } }
         },
     )
 }

@@ -5,7 +5,7 @@ use rqps_analysis::track::{ChangeGroup, LineHistory, NightSeries, TrackHistory};
 use rqps_stats::nights::LogRatio;
 
 use super::chart::sparkline;
-use super::site::{latest, sheet};
+use super::site::{FILTER, latest, sheet};
 use super::words::{build, change, day, many, outcome, ratio, slug, span, test_chip};
 use super::{change, imported};
 use crate::render::html::chip as draw_chip;
@@ -59,7 +59,7 @@ pub(super) fn page(history: &TrackHistory<'_>) -> String {
             section #legend { h2 { "Legend" } p.note { (NOTE) } }
         }
     };
-    sheet(&title, "", true, &body)
+    sheet(&title, "", Some(FILTER), &body)
 }
 
 fn line(history: &TrackHistory<'_>, line: &LineHistory<'_>) -> Markup {

@@ -113,24 +113,6 @@ pub(super) fn outcome(night: &TrackPoint) -> Option<String> {
     }
 }
 
-/// The comparison of two builds as a command.
-pub(super) fn compare_command(
-    before: &TrackedBuild,
-    after: &TrackedBuild,
-    flags: &[String],
-) -> String {
-    let quoted = |word: &str| match word
-        .chars()
-        .all(|c| c.is_ascii_alphanumeric() || "@./:,-_=%+".contains(c))
-    {
-        true => word.to_string(),
-        false => format!("'{}'", word.replace('\'', "'\\''")),
-    };
-    let builds = [format!("before={}", before.spec), format!("after={}", after.spec)];
-    let words = builds.iter().chain(flags).map(|word| quoted(word));
-    format!("rqps compare {}", words.collect::<Vec<_>>().join(" "))
-}
-
 /// `3 changes`
 pub(super) fn many(count: usize, what: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };

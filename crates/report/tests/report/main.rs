@@ -1,5 +1,6 @@
 //! The report of a run, format by format.
 
+mod bisect;
 #[cfg(feature = "servers")]
 mod browser;
 #[cfg(feature = "servers")]

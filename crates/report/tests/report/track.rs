@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::fs;
 
+use bytes::Bytes;
+use parquet::file::reader::{FileReader, SerializedFileReader};
+use parquet::record::{Row, RowAccessor};
 use rqps_analysis::track::TrackHistory;
 use rqps_report::{
-    ExportFormat, File, SiteOptions, Terminal, track_export, track_nights, track_site,
+    ExportFormat, File, SiteOptions, Terminal, TrackExport, track_export, track_nights, track_site,
     track_status, track_status_json,
 };
 use rqps_store::track::{AckKind, ImportFormat, Track, TrackContents, track_import};
@@ -96,7 +99,9 @@ fn the_page_of_a_test_has_chart_and_table_without_a_script() {
     assert!(test.contains("became <code>Linux 6.12</code>"), "what began the epoch");
     let change = page(&site, "c/told1");
     for told in [
-        "rqps compare before=postgres@/opt/nightly/19 after=postgres@/opt/nightly/20",
+        "rqps compare 'before=postgres@/opt/nightly/19' 'after=postgres@/opt/nightly/20'",
+        "rqps bisect postgres@git:",
+        "--repo CHECKOUT",
         "rqps track ack DIR told1",
         "abc1234 Cache &lt;all&gt; rows",
     ] {
@@ -193,7 +198,11 @@ fn the_status_is_a_text_and_json() {
 fn formats_of_other_programs_have_ratios_with_their_intervals() {
     let contents = contents(40, 3);
     let history = TrackHistory::new(&contents);
-    let json = |format| -> Value { serde_json::from_str(&track_export(&history, format)).unwrap() };
+    let text = |format| match track_export(&history, format) {
+        TrackExport::Text(text) => text,
+        TrackExport::Bytes(_) => panic!("{format:?} is no text"),
+    };
+    let json = |format| -> Value { serde_json::from_str(&text(format)).unwrap() };
     let action = json(ExportFormat::GithubActionBenchmark);
     assert_eq!((&action[0]["name"], &action[0]["unit"]), (&"main/test-00".into(), &"ratio".into()));
     let bencher = json(ExportFormat::Bencher);
@@ -204,14 +213,40 @@ fn formats_of_other_programs_have_ratios_with_their_intervals() {
     assert_eq!(conbench[0]["stats"]["unit"], "ratio");
     assert!(conbench[0]["github"]["commit"].is_string());
     // Only nights of the last epoch, which begins with the tenth.
-    let otava = track_export(&history, ExportFormat::Otava);
+    let otava = text(ExportFormat::Otava);
     assert!(otava.starts_with("time,run,commit,branch,version,test-00.ratio"), "{otava}");
     assert_eq!(otava.lines().count(), 1 + 30);
     // What is written is read.
-    let csv = track_export(&history, ExportFormat::Csv);
+    let csv = text(ExportFormat::Csv);
     let now = contents.points[0].time;
     let read = track_import(&csv, ImportFormat::Csv, now).unwrap();
     assert_eq!(read.points.len(), 120);
-    let bmf = track_export(&history, ExportFormat::Bencher);
+    let bmf = text(ExportFormat::Bencher);
     assert_eq!(track_import(&bmf, ImportFormat::Bencher, now).unwrap().points.len(), 3);
+}
+
+#[test]
+fn parquet_has_the_values_of_the_csv() {
+    let contents = contents(40, 3);
+    let history = TrackHistory::new(&contents);
+    let TrackExport::Bytes(bytes) = track_export(&history, ExportFormat::Parquet) else { panic!() };
+    let reader = SerializedFileReader::new(Bytes::from(bytes)).unwrap();
+    let rows: Vec<Row> = reader.get_row_iter(None).unwrap().map(Result::unwrap).collect();
+    assert_eq!(rows.len(), 120);
+    let column =
+        |name: &str| rows[0].get_column_iter().position(|(column, _)| column == name).unwrap();
+    let TrackExport::Text(csv) = track_export(&history, ExportFormat::Csv) else { panic!() };
+    let mut table = csv::Reader::from_reader(csv.as_bytes());
+    let names = table.headers().unwrap().clone();
+    for (read, row) in table.records().zip(&rows) {
+        let read = read.unwrap();
+        for (name, value) in names.iter().zip(&read) {
+            let is_same = match name {
+                "ratio" | "low" | "high" => row.get_double(column(name)).ok() == value.parse().ok(),
+                "epoch" => row.get_long(column(name)).ok() == value.parse().ok(),
+                _ => row.get_string(column(name)).unwrap() == value,
+            };
+            assert!(is_same, "{name}: {value}");
+        }
+    }
 }

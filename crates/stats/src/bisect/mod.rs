@@ -238,6 +238,22 @@ impl Posterior {
         blocks
     }
 
+    /// The fewest commits that have this probability together, by place; none where nothing is
+    /// likely.
+    pub fn credible(&self, probability: f64) -> Vec<usize> {
+        let mut places: Vec<usize> = (1..=self.commits.len()).collect();
+        places.sort_by(|a, b| self.commits[b - 1].total_cmp(&self.commits[a - 1]));
+        let mut sum = 0.0;
+        let is_needed = |place: &usize| {
+            let (before, own) = (sum, self.commits[*place - 1]);
+            sum += own;
+            before < probability && own > 0.0
+        };
+        let mut set: Vec<usize> = places.into_iter().take_while(is_needed).collect();
+        set.sort_unstable();
+        set
+    }
+
     /// The probability that the change is at a place or before.
     fn up_to(&self, place: usize) -> f64 {
         self.commits[..place].iter().sum()

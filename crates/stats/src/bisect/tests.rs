@@ -223,3 +223,13 @@ fn what_is_less_likely_beforehand_is_less_likely() {
         assert!((found - expected).abs() < 1e-9, "{prior:?}");
     }
 }
+
+#[test]
+fn the_credible_set_has_the_fewest_commits() {
+    let posterior =
+        |commits: &[f64]| Posterior { commits: commits.to_vec(), layout: 0.0 }.credible(0.95);
+    assert_eq!(posterior(&[0.01, 0.02, 0.96, 0.01]), [3]);
+    assert_eq!(posterior(&[0.06, 0.5, 0.02, 0.42]), [1, 2, 4], "0.92 is not enough");
+    assert_eq!(posterior(&[0.0, 0.5, 0.5]), [2, 3], "what cannot be the change is left out");
+    assert_eq!(posterior(&[0.0, 0.0]), [0; 0]);
+}

@@ -73,6 +73,8 @@ pub struct SearchResult {
     pub steps: Vec<(usize, usize)>,
     /// By commit after GOOD.
     pub probabilities: Vec<f64>,
+    /// The fewest places that have the probability of the search together.
+    pub credible: Vec<usize>,
 }
 
 fn percent(log: f64) -> String {
@@ -92,6 +94,7 @@ impl CommitSearch {
             layouts: Vec::new(),
             steps: Vec::new(),
             probabilities: Vec::new(),
+            credible: Vec::new(),
         };
         if self.line.is_empty() {
             let why = "GOOD and BAD have the same binary".to_string();
@@ -107,10 +110,11 @@ impl CommitSearch {
         let Some(aim) = self.aim() else {
             return nothing(SearchKind::Nothing, self.why_nothing(effect));
         };
-        let probabilities = self.posterior(&aim).commits;
+        let posterior = self.posterior(&aim);
         let whole = |kind, why, found: Option<FoundCommits>| SearchResult {
             found,
-            probabilities: probabilities.clone(),
+            probabilities: posterior.commits.clone(),
+            credible: posterior.credible(self.plan.probability),
             ..nothing(kind, why)
         };
         match self.decision(&aim) {

@@ -3,12 +3,10 @@
 //! was killed goes on as it would have gone on.
 
 mod conclusion;
-mod json;
 mod observed;
 mod scan;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use std::collections::BTreeMap;
 
@@ -19,11 +17,9 @@ use rqps_store::Run;
 use serde::{Deserialize, Serialize};
 
 pub use conclusion::{FoundCommits, SearchKind, SearchResult};
-pub use json::bisect_json;
 pub use observed::{TestEffect, effects};
 pub use rqps_stats::bisect::expected as expected_comparisons;
-pub use scan::{ReleaseScan, ReleaseStep, ScanResult, scan_json, scan_text};
-pub use text::bisect_text;
+pub use scan::{MeasuredReleases, ReleaseScan, ReleaseStep, ScanResult, ScanStep};
 
 /// The version of the files of a search.
 pub const BISECT_SCHEMA: &str = "bisect/1";
@@ -41,6 +37,8 @@ const ERROR_OF_COUNTS: f64 = 0.0005;
 const SMALL_CHANGES: f64 = 0.1;
 /// After so many invalid comparisons the machine is too noisy.
 const MOST_INVALID: usize = 3;
+/// Of a normal distribution, 95 % are within so many SDs.
+const NORMAL_95: f64 = 1.96;
 
 /// Which changes are searched for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -130,15 +128,25 @@ pub enum BuildAttempt {
 
 /// A comparison that was made.
 #[derive(Clone, Debug)]
-struct MadeComparison {
+pub struct MadeComparison {
     /// The name of its directory.
-    name: String,
-    baseline: usize,
-    place: usize,
+    pub name: String,
+    pub baseline: usize,
+    pub place: usize,
     /// In which layout both are built; 0 as the recipe has it.
-    layout: u32,
-    by: SearchMetric,
-    effects: Vec<TestEffect>,
+    pub layout: u32,
+    pub by: SearchMetric,
+    pub effects: Vec<TestEffect>,
+}
+
+/// What all comparisons of a commit with GOOD say of a test.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CommitEffect {
+    /// The log ratio, with its 95 % interval.
+    pub value: f64,
+    pub low: f64,
+    pub high: f64,
+    pub comparisons: usize,
 }
 
 /// The name of a commit as a contender, in a layout.
@@ -208,9 +216,24 @@ impl CommitSearch {
         self.attempts.get(&place)
     }
 
+    /// What commits came to, by their places.
+    pub fn attempts(&self) -> &BTreeMap<usize, BuildAttempt> {
+        &self.attempts
+    }
+
+    /// The comparisons so far, in their order.
+    pub fn made(&self) -> &[MadeComparison] {
+        &self.made
+    }
+
     /// The number of comparisons so far.
     pub fn comparisons(&self) -> usize {
         self.made.len()
+    }
+
+    /// The first place with the binary of this one.
+    pub fn first_same(&self, place: usize) -> usize {
+        self.line.first_same(place)
     }
 
     /// Adds what a commit came to.
@@ -255,15 +278,30 @@ impl CommitSearch {
         let effects = effects(run, &label(self.commit(place), layout));
         let is_counted = run.plan.comparison().is_some_and(|it| it.only_instructions().is_some());
         let by = if is_counted { SearchMetric::Instructions } else { SearchMetric::Time };
-        self.made.push(MadeComparison {
-            name: name.to_string(),
-            baseline,
-            place,
-            layout,
-            by,
-            effects,
-        });
+        let name = name.to_string();
+        self.add(MadeComparison { name, baseline, place, layout, by, effects });
         true
+    }
+
+    /// Adds what a comparison found.
+    pub fn add(&mut self, made: MadeComparison) {
+        self.made.push(made);
+    }
+
+    /// What the comparisons of a place itself with GOOD say of a test; none if none is valid.
+    pub fn effect_of(&self, place: usize, test: &str, by: SearchMetric) -> Option<CommitEffect> {
+        let at = self.with_first(by).filter(|made| made.place == place);
+        let valid: Vec<&TestEffect> = at.filter_map(|made| made.effect(test)).collect();
+        if let [only] = valid[..] {
+            let (value, low, high) = (only.value, only.low, only.high);
+            return Some(CommitEffect { value, low, high, comparisons: 1 });
+        }
+        let weight = |effect: &&TestEffect| 1.0 / effect.error.powi(2).max(f64::MIN_POSITIVE);
+        let sum: f64 = valid.iter().map(weight).sum();
+        let value = valid.iter().map(|effect| effect.value * weight(effect)).sum::<f64>() / sum;
+        let half = NORMAL_95 / sum.sqrt();
+        let (low, high, comparisons) = (value - half, value + half, valid.len());
+        (comparisons > 0).then_some(CommitEffect { value, low, high, comparisons })
     }
 
     /// Whether a place needs no comparison, since its binary is GOOD's or was measured.
@@ -481,7 +519,7 @@ impl CommitSearch {
 
 impl MadeComparison {
     /// What it says of a test, if that can be used.
-    fn effect(&self, test: &str) -> Option<&TestEffect> {
+    pub fn effect(&self, test: &str) -> Option<&TestEffect> {
         self.effects.iter().find(|effect| effect.test == test && effect.is_valid())
     }
 }

@@ -2,15 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use rqps_stats::change_points::weighted_change_points;
 use rqps_store::Run;
-use serde_json::{Value, json};
 
+use super::SearchDirection;
 use super::observed::{TestEffect, effects};
-use super::{BISECT_SCHEMA, SearchDirection};
 
+/// The most releases that are measured at once; of more, some first.
+const AT_ONCE: usize = 16;
 /// A step must lower the weighted sum of squares by this times the log of the releases.
 const PENALTY: f64 = 3.0;
 /// What an estimate is off by at least, as a ratio; the baseline is known exactly.
@@ -24,8 +23,39 @@ pub struct ReleaseScan {
     seen: BTreeMap<usize, Vec<TestEffect>>,
     /// Releases that were tried, and did not run.
     failed: Vec<usize>,
-    /// The direct comparison of the releases around the largest step.
-    confirmation: Vec<TestEffect>,
+    /// The direct comparison of the releases around the largest step, once it was made.
+    confirmation: Option<Vec<TestEffect>>,
+    made: Vec<MeasuredReleases>,
+}
+
+/// A comparison of a scan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredReleases {
+    /// The name of its directory.
+    pub name: String,
+    /// The releases; the first is the baseline.
+    pub places: Vec<usize>,
+}
+
+/// The next step of a scan.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ScanStep {
+    /// Compare the first of these places with the others.
+    Compare(Vec<usize>),
+    /// Compare the releases around the largest step directly, in fresh rounds.
+    Confirm([usize; 2]),
+    Done,
+}
+
+impl ScanStep {
+    /// The releases to compare; the first is the baseline.
+    pub fn places(&self) -> &[usize] {
+        match self {
+            ScanStep::Compare(places) => places,
+            ScanStep::Confirm(pair) => pair,
+            ScanStep::Done => &[],
+        }
+    }
 }
 
 /// A step between two neighbours among the releases that were measured.
@@ -53,39 +83,82 @@ impl ScanResult {
 
 impl ReleaseScan {
     pub fn new(releases: Vec<String>, direction: SearchDirection) -> ReleaseScan {
-        let (seen, failed, confirmation) = (BTreeMap::new(), Vec::new(), Vec::new());
-        ReleaseScan { releases, direction, seen, failed, confirmation }
+        let (seen, failed, made) = (BTreeMap::new(), Vec::new(), Vec::new());
+        ReleaseScan { releases, direction, seen, failed, confirmation: None, made }
+    }
+
+    /// The releases in order; all are compared with the first.
+    pub fn releases(&self) -> &[String] {
+        &self.releases
+    }
+
+    /// What each release that was measured came to, by its place.
+    pub fn seen(&self) -> &BTreeMap<usize, Vec<TestEffect>> {
+        &self.seen
+    }
+
+    /// The places of releases that were tried, and did not run.
+    pub fn failed(&self) -> &[usize] {
+        &self.failed
+    }
+
+    /// The comparisons so far, in their order.
+    pub fn made(&self) -> &[MeasuredReleases] {
+        &self.made
+    }
+
+    /// The effects in the direct comparison of the releases around the largest step.
+    pub fn confirmation(&self) -> &[TestEffect] {
+        self.confirmation.as_deref().unwrap_or_default()
     }
 
     /// The places to measure first: all, or so many that are spread evenly.
-    pub fn begin(&self, most: usize) -> Vec<usize> {
+    fn begin(&self, most: usize) -> Vec<usize> {
         spread(0, self.releases.len() - 1, most)
     }
 
-    /// Adds a comparison of some releases with the first.
-    pub fn add(&mut self, run: &Run) {
-        for contender in run.plan.contenders.iter().skip(1) {
-            let name = contender.name();
-            let Some(place) = self.releases.iter().position(|release| *release == name) else {
-                continue;
-            };
-            let effects = effects(run, &name);
-            match effects.iter().any(TestEffect::is_valid) {
-                true => drop(self.seen.insert(place, effects)),
-                false => self.failed.push(place),
-            }
+    /// What to do now.
+    pub fn next(&self) -> ScanStep {
+        let places = match self.made.is_empty() {
+            true => self.begin(AT_ONCE),
+            false => self.inside(AT_ONCE),
+        };
+        match self.result().largest() {
+            _ if self.confirmation.is_some() => ScanStep::Done,
+            _ if places.len() > 1 => ScanStep::Compare(places),
+            Some((before, after)) => ScanStep::Confirm([before, after]),
+            None => ScanStep::Done,
         }
     }
 
-    /// Adds the direct comparison of the releases around the largest step, in fresh rounds.
-    pub fn confirm(&mut self, run: &Run) {
-        let after = run.plan.contenders.last().map(|one| one.name()).unwrap_or_default();
-        self.confirmation = effects(run, &after);
+    /// Adds the run of a step.
+    pub fn add_run(&mut self, name: &str, step: &ScanStep, run: &Run) {
+        let others = step.places().iter().skip(1);
+        let of_release = |place: &usize| effects(run, &self.releases[*place]);
+        self.add(name, step, others.map(of_release).collect());
     }
 
-    /// The direct comparison in the test of the largest step, and whether it agrees.
-    fn confirmed(&self, step: &ReleaseStep) -> Option<(&TestEffect, bool)> {
-        let mut valid = self.confirmation.iter().filter(|effect| effect.is_valid());
+    /// Adds what a step found, for each of its places but the first.
+    pub fn add(&mut self, name: &str, step: &ScanStep, found: Vec<Vec<TestEffect>>) {
+        let places = step.places().to_vec();
+        match step {
+            ScanStep::Compare(_) => {
+                for (place, effects) in places.iter().skip(1).zip(found) {
+                    match effects.iter().any(TestEffect::is_valid) {
+                        true => drop(self.seen.insert(*place, effects)),
+                        false => self.failed.push(*place),
+                    }
+                }
+            }
+            ScanStep::Confirm(_) => self.confirmation = found.into_iter().next_back(),
+            ScanStep::Done => return,
+        }
+        self.made.push(MeasuredReleases { name: name.to_string(), places });
+    }
+
+    /// The direct comparison in the test of a step, and whether it agrees.
+    pub fn confirmed(&self, step: &ReleaseStep) -> Option<(&TestEffect, bool)> {
+        let mut valid = self.confirmation().iter().filter(|effect| effect.is_valid());
         let effect = valid.find(|effect| effect.test == step.test)?;
         Some((effect, effect.is_significant() && effect.value * step.size > 0.0))
     }
@@ -96,9 +169,8 @@ impl ReleaseScan {
         step.and_then(|step| self.confirmed(step)).is_some_and(|(_, agrees)| agrees)
     }
 
-    /// The places to measure next, with the first: those inside of the largest step. None if there
-    /// are none.
-    pub fn next(&self, most: usize) -> Vec<usize> {
+    /// The places inside of the largest step, with the first; none if nothing is inside.
+    fn inside(&self, most: usize) -> Vec<usize> {
         let Some((before, after)) = self.result().largest() else { return Vec::new() };
         let is_open = |place: &usize| !self.failed.contains(place);
         let inside: Vec<usize> = (before + 1..after).filter(is_open).collect();
@@ -110,7 +182,7 @@ impl ReleaseScan {
     }
 
     /// The tests that were measured.
-    fn tests(&self) -> Vec<&str> {
+    pub fn tests(&self) -> Vec<&str> {
         let mut tests: Vec<&str> = Vec::new();
         for effect in self.seen.values().flatten() {
             if !tests.contains(&effect.test.as_str()) {
@@ -121,7 +193,7 @@ impl ReleaseScan {
     }
 
     /// The valid effects of a test, by place.
-    fn of_test(&self, test: &str) -> Vec<(usize, &TestEffect)> {
+    pub fn of_test(&self, test: &str) -> Vec<(usize, &TestEffect)> {
         let found = self.seen.iter().filter_map(|(place, effects)| {
             let effect = effects.iter().find(|effect| effect.test == test && effect.is_valid())?;
             Some((*place, effect))
@@ -175,84 +247,6 @@ fn spread(from: usize, to: usize, most: usize) -> Vec<usize> {
     (0..count).map(|index| from + index * (to - from) / (count - 1)).collect()
 }
 
-fn signed(log: f64) -> String {
-    format!("{:+.1} %", 100.0 * log.exp_m1())
-}
-
-/// The result for people.
-pub fn scan_text(scan: &ReleaseScan, result: &ScanResult) -> String {
-    let mut text = String::new();
-    for test in scan.tests() {
-        let mut table = Table::new();
-        table.load_style(NOTHING);
-        table.force_no_tty();
-        table.set_header([test, "rate", "95 % interval", "step"]);
-        for (place, effect) in scan.of_test(test) {
-            let step = result.steps.iter().find(|one| one.test == test && one.after == place);
-            table.add_row([
-                scan.releases[place].clone(),
-                signed(effect.value),
-                format!("{} – {}", signed(effect.low), signed(effect.high)),
-                step.map_or(String::new(), |step| signed(step.size)),
-            ]);
-        }
-        for column in 1..4 {
-            if let Some(column) = table.column_mut(column) {
-                column.set_cell_alignment(CellAlignment::Right);
-            }
-        }
-        text.extend(table.lines().map(|line| line.trim_end().to_string() + "\n"));
-        text.push('\n');
-    }
-    for place in &scan.failed {
-        text += &format!("{} was not measured: it failed; see its logs\n", scan.releases[*place]);
-    }
-    text += &format!("Rates are relative to {}.\n", scan.releases[0]);
-    let Some(step) = result.steps.first() else {
-        return text + "nothing: no release differs from the ones before it\n";
-    };
-    let [before, after] = [step.before, step.after].map(|place| &scan.releases[place]);
-    text +=
-        &format!("largest step: {}, from {before} to {after}: {}\n", step.test, signed(step.size));
-    if let Some((effect, agrees)) = scan.confirmed(step) {
-        let agrees = if agrees { "" } else { ", which does not confirm it" };
-        text += &format!(
-            "  compared directly, in {} fresh rounds: {} ({} – {}){agrees}\n",
-            effect.rounds,
-            signed(effect.value),
-            signed(effect.low),
-            signed(effect.high)
-        );
-    }
-    text
-}
-
-/// The result for programs.
-pub fn scan_json(scan: &ReleaseScan, result: &ScanResult, rqps_version: &str) -> String {
-    let step = |step: &ReleaseStep| {
-        json!({
-            "test": step.test,
-            "before": scan.releases[step.before],
-            "after": scan.releases[step.after],
-            "size": step.size,
-        })
-    };
-    let release = |(place, effects): (&usize, &Vec<TestEffect>)| json!({ "release": scan.releases[*place], "effects": effects });
-    let failed: Vec<&String> = scan.failed.iter().map(|place| &scan.releases[*place]).collect();
-    let value: Value = json!({
-        "schema": BISECT_SCHEMA,
-        "rqps_version": rqps_version,
-        "kind": if result.steps.is_empty() { "nothing" } else { "releases" },
-        "baseline": scan.releases[0],
-        "releases": scan.seen.iter().map(release).collect::<Vec<_>>(),
-        "failed": failed,
-        "steps": result.steps.iter().map(step).collect::<Vec<_>>(),
-        "confirmation": scan.confirmation,
-        "confirmed": scan.is_confirmed(result),
-    });
-    serde_json::to_string_pretty(&value).unwrap_or_default() + "\n"
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -288,19 +282,17 @@ mod tests {
         let steps: Vec<(usize, usize)> =
             result.steps.iter().map(|step| (step.before, step.after)).collect();
         assert_eq!(steps, [(4, 5), (1, 2)], "that to the better is not asked for");
-        let text = scan_text(&scan, &result);
-        assert!(text.contains("largest step: scan, from 3.4 to 3.5: -6.8 %"), "{text}");
-        let json: Value = serde_json::from_str(&scan_json(&scan, &result, "0")).unwrap();
-        assert_eq!(json["steps"][1]["after"], "3.2");
-        assert_eq!(scan.next(16), Vec::<usize>::new(), "they are neighbours");
+        assert!((result.steps[0].size - -0.07).abs() < 1e-3, "{result:?}");
+        assert_eq!(scan.inside(16), Vec::<usize>::new(), "they are neighbours");
     }
 
     #[test]
     fn of_many_releases_some_are_measured_first_and_then_those_in_the_step() {
         let scan = scan(&[(10, 0.0), (20, -0.05), (30, -0.05)], 31);
         assert_eq!(scan.begin(4), [0, 10, 20, 30]);
-        assert_eq!(scan.next(5), [0, 11, 13, 16, 19]);
-        assert_eq!(ReleaseScan { failed: (11..20).collect(), ..scan }.next(5), Vec::<usize>::new());
+        assert_eq!(scan.inside(5), [0, 11, 13, 16, 19]);
+        let scan = ReleaseScan { failed: (11..20).collect(), ..scan };
+        assert_eq!(scan.inside(5), Vec::<usize>::new());
     }
 
     #[test]
@@ -309,17 +301,40 @@ mod tests {
         let result = scan.result();
         assert!(!scan.is_confirmed(&result));
         for (value, is_confirmed) in [(-0.05, true), (0.05, false), (-0.001, false)] {
-            scan.confirmation = vec![effect("scan", value)];
+            scan.confirmation = Some(vec![effect("scan", value)]);
             assert_eq!(scan.is_confirmed(&result), is_confirmed, "{value}");
-            let text = scan_text(&scan, &result);
-            assert_eq!(text.contains("does not confirm it"), !is_confirmed, "{text}");
         }
+    }
+
+    /// A scan that is read again from its directory makes the same steps.
+    #[test]
+    fn the_same_knowledge_has_the_same_next_step() {
+        let names: Vec<String> = (0..40).map(|place| format!("3.{place}")).collect();
+        let mut scan = ReleaseScan::new(names, SearchDirection::Slower);
+        let level = |place: usize| if place >= 23 { -0.05 } else { 0.0 };
+        let mut steps = Vec::new();
+        loop {
+            let step = scan.next();
+            let places = step.places();
+            let Some(base) = places.first() else { break };
+            let found = places[1..].iter().map(|place| match place {
+                // It refuses to start.
+                20 => Vec::new(),
+                place => vec![effect("scan", level(*place) - level(*base))],
+            });
+            let found = found.collect();
+            scan.add(&format!("{:03}-releases", steps.len() + 1), &step, found);
+            steps.push(step);
+            assert!(steps.len() < 6, "{steps:?}");
+        }
+        assert_eq!(steps.last(), Some(&ScanStep::Confirm([22, 23])));
+        assert_eq!(scan.made().len(), steps.len());
+        assert!(scan.is_confirmed(&scan.result()));
     }
 
     #[test]
     fn nothing_differs_in_noise() {
         let scan = scan(&[(1, 0.001), (2, -0.002), (3, 0.0)], 4);
         assert_eq!(scan.result(), ScanResult::default());
-        assert!(scan_text(&scan, &scan.result()).contains("nothing: no release differs"));
     }
 }

@@ -100,13 +100,8 @@ fn a_change_is_found_and_confirmed_against_its_parent() {
     assert!(search.comparisons() <= 11, "{}", search.comparisons());
     let last = search.made.last().unwrap();
     assert_eq!((last.baseline, last.place), (40, 41));
-    let text = bisect_text(&search, &result);
-    assert!(text.contains("found: 000000000029 \"change 41\""), "{text}");
-    assert!(text.contains("fresh rounds: -3.9 %"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&bisect_json(&search, &result)).unwrap();
-    assert_eq!(json["schema"], "bisect/1");
-    assert_eq!(json["found"]["commits"][0]["subject"], "change 41");
-    assert_eq!(json["comparisons"].as_array().unwrap().len(), search.comparisons());
+    assert!((result.confirmation.unwrap().value - -0.04).abs() < 1e-9);
+    assert_eq!(result.credible, [41]);
 }
 
 #[test]
@@ -132,7 +127,6 @@ fn a_change_that_another_layout_does_not_have_is_one_of_layout() {
         }
         let result = search.result();
         assert_eq!((result.kind, result.layouts.len()), (kind, 1), "{result:?}");
-        assert!(bisect_text(&search, &result).contains("both built in another layout"));
         assert_eq!(search.made.last().unwrap().layout, 1, "it is measured once, and last");
     }
     let search = search(8);
@@ -151,8 +145,7 @@ fn commits_that_do_not_build_make_a_range() {
     assert_eq!(result.kind, SearchKind::Range, "{result:?}");
     let found = result.found.unwrap();
     assert_eq!((found.first, found.last), (18, 22));
-    let text = bisect_text(&search, &result);
-    assert!(text.contains("range: ") && text.contains("skipped: "), "{text}");
+    assert!(result.credible.iter().all(|place| (18..=22).contains(place)), "{result:?}");
 }
 
 #[test]
@@ -166,7 +159,7 @@ fn two_changes_are_told_as_several() {
     search.run_until_the_end(level, |_| true);
     let result = search.result();
     assert_eq!(result.kind, SearchKind::Several, "{result:?}");
-    assert!(bisect_text(&search, &result).contains("the speed changes in 2 places"));
+    assert!(result.why.contains("the speed changes in 2 places"), "{}", result.why);
 }
 
 #[test]
@@ -284,8 +277,22 @@ fn instructions_choose_the_commits_and_times_confirm() {
     assert_eq!(result.kind, SearchKind::Found, "{result:?}");
     assert_eq!(result.found.unwrap().first, 41);
     assert_eq!(timed, 2, "the ends, and the direct comparison");
-    let text = bisect_text(&search, &result);
-    assert!(text.contains("instructions") && text.contains("+6."), "{text}");
+    let counted = search.effect_of(64, TEST, SearchMetric::Instructions).unwrap();
+    assert!((counted.value - -0.0664).abs() < 1e-9, "{counted:?}");
+}
+
+#[test]
+fn comparisons_of_one_commit_are_weighted() {
+    let mut search = search(8);
+    search.measure(0, 8, vec![effect(TEST, -0.04)]);
+    let one = search.effect_of(8, TEST, SearchMetric::Time).unwrap();
+    assert_eq!((one.value, one.comparisons), (-0.04, 1));
+    let exact = TestEffect { error: effect(TEST, 0.0).error / 3.0, ..effect(TEST, -0.05) };
+    search.measure(0, 8, vec![exact]);
+    let both = search.effect_of(8, TEST, SearchMetric::Time).unwrap();
+    assert!((both.value - -0.049).abs() < 1e-9, "nine times the weight: {both:?}");
+    assert!(both.high - both.low < one.high - one.low);
+    assert_eq!(search.effect_of(4, TEST, SearchMetric::Time), None);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 //! of the commit, together with everything else that determines it: two commits with the same files
 //! have one build.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rqps_plan::{Build, Dbms, Source};
@@ -50,10 +51,7 @@ pub const LAYOUTS: usize = PLACED.len();
 
 /// The flags of a layout, from 1 on; none if there is no recipe or no such layout.
 pub fn flags_of_layout(dbms: Dbms, options: &Options, layout: u32) -> Option<String> {
-    let recipe = match &options.recipe {
-        Some(file) => Recipe::read(file, dbms),
-        None => Recipe::of(dbms),
-    };
+    let recipe = options.recipe(dbms);
     let placed = PLACED.get(layout as usize - 1)?;
     Some(format!("{} {placed}", options.flags(&recipe.ok()?)))
 }
@@ -88,6 +86,43 @@ pub fn of_commits(home: &Home, dbms: Dbms, options: &Options) -> Result<OfCommit
     Compiler::find(&what(dbms), &maker.recipe, None, options, &machine)?;
     let time = estimate(home, &maker.recipe)?;
     Ok(OfCommits { quiet: quiet.clone(), time, megabytes: *megabytes })
+}
+
+/// How a commit is built.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitSteps {
+    /// Of the sources.
+    pub version: String,
+    /// By name, with their commands.
+    pub steps: [(&'static str, Vec<String>); 3],
+}
+
+/// How a commit would be built; an error if the recipe has no way for it.
+pub fn commit_steps(
+    dbms: Dbms,
+    (checkout, commit): (&Checkout, &Commit),
+    options: &Options,
+    tell: &mut Tell,
+) -> Result<CommitSteps, SourceError> {
+    let recipe = options.recipe(dbms)?;
+    let lacks = |missing: String| {
+        let name = format!("commit {}", commit.short());
+        SourceError::Build(BuildError::NotCommit { name, dbms, missing })
+    };
+    let mut files: BTreeMap<String, Option<String>> = BTreeMap::new();
+    let named = recipe.version.iter().map(|told| &told.file);
+    for file in named.chain(recipe.files()) {
+        if !files.contains_key(file) {
+            files.insert(file.clone(), checkout.file(commit, file, tell)?);
+        }
+    }
+    let text = |file: &str| files.get(file).cloned().flatten();
+    let version = recipe.version_with(&mut |file| Ok(text(file).map(Into::into)));
+    let version = version.map_err(lacks)?;
+    let way = recipe.way_with(&version, &mut |file| text(file).is_some());
+    let way = way.ok_or_else(|| lacks("file that the recipe needs".to_string()))?;
+    let steps = way.steps();
+    Ok(CommitSteps { version, steps })
 }
 
 /// Builds a commit, or finds its build in the store. A commit that cannot be built is no error.

@@ -29,7 +29,8 @@ use rqps_system::{User, act_as};
 use serde::{Deserialize, Serialize};
 
 pub use commit::{
-    CommitBuild, CommitOutcome, LAYOUTS, OfCommits, commit_build, flags_of_layout, of_commits, tags,
+    CommitBuild, CommitOutcome, CommitSteps, LAYOUTS, OfCommits, commit_build, commit_steps,
+    flags_of_layout, of_commits, tags,
 };
 pub use error::{BuildError, Failure};
 pub use variant::{LIMIT, Options};
@@ -215,10 +216,7 @@ impl<'a> Maker<'a> {
         dbms: Dbms,
         options: Options,
     ) -> Result<Maker<'a>, SourceError> {
-        let recipe = match &options.recipe {
-            Some(file) => Recipe::read(file, dbms)?,
-            None => Recipe::of(dbms)?,
-        };
+        let recipe = options.recipe(dbms)?;
         let (sources, alone) = (Places::sources_from_env(), Some(SessionLock::host_path()));
         Ok(Maker { machine, home, recipe, options, sources, alone })
     }

@@ -108,6 +108,9 @@ pub(super) struct Way {
     pub(super) install: String,
 }
 
+/// A file of sources, none if it is not there, or why it cannot be read.
+type ReadFile = Result<Option<Vec<u8>>, String>;
+
 impl Recipe {
     /// The recipe that comes with rqps.
     pub(in crate::source) fn of(dbms: Dbms) -> Result<Recipe, BuildError> {
@@ -196,19 +199,46 @@ impl Recipe {
         })
     }
 
+    /// The files by which its ways are chosen.
+    pub(super) fn files(&self) -> impl Iterator<Item = &String> {
+        self.way.iter().map(|way| &way.file)
+    }
+
     /// How sources of a version are built.
     pub(super) fn way(&self, version: &str, sources: &Path) -> Option<&Way> {
-        self.way
-            .iter()
-            .find(|way| within(version, &way.from, &way.until) && sources.join(&way.file).is_file())
+        self.way_with(version, &mut |file| sources.join(file).is_file())
+    }
+
+    /// The same, of sources that are in no folder.
+    pub(super) fn way_with(
+        &self,
+        version: &str,
+        has: &mut dyn FnMut(&str) -> bool,
+    ) -> Option<&Way> {
+        let mut ways = self.way.iter();
+        ways.find(|way| within(version, &way.from, &way.until) && has(&way.file))
     }
 
     /// The version of a folder of sources, or what it lacks.
     pub(super) fn version_in(&self, sources: &Path) -> Result<String, String> {
-        let there = self.version.iter().find(|told| sources.join(&told.file).is_file());
-        let told = there.ok_or_else(|| self.version[0].file.clone())?;
-        let text = fs::read(sources.join(&told.file)).map_err(|error| error.to_string())?;
-        told.version(&String::from_utf8_lossy(&text)).ok_or_else(|| "version".to_string())
+        self.version_with(&mut |file| {
+            let file = sources.join(file);
+            let read = file.is_file().then(|| fs::read(file));
+            read.transpose().map_err(|error| error.to_string())
+        })
+    }
+
+    /// The same, of sources that are in no folder: `read` has none for a file that is not there.
+    pub(super) fn version_with(
+        &self,
+        read: &mut dyn FnMut(&str) -> ReadFile,
+    ) -> Result<String, String> {
+        for told in &self.version {
+            let Some(text) = read(&told.file)? else { continue };
+            let version = told.version(&String::from_utf8_lossy(&text));
+            return version.ok_or_else(|| "version".to_string());
+        }
+        Err(self.version[0].file.clone())
     }
 
     /// The tags that a release may have.
@@ -221,6 +251,19 @@ impl Recipe {
     /// Whether a folder has the file with the version, and so is one of sources.
     pub(super) fn is_tree(&self, folder: &Path) -> bool {
         self.version.iter().any(|told| folder.join(&told.file).is_file())
+    }
+}
+
+impl Way {
+    /// Its steps with their commands, without remarks.
+    pub(super) fn steps(&self) -> [(&'static str, Vec<String>); 3] {
+        let steps =
+            [("configure", &self.configure), ("build", &self.build), ("install", &self.install)];
+        steps.map(|(name, script)| {
+            let lines = script.lines().map(str::trim);
+            let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+            (name, lines.map(str::to_string).collect())
+        })
     }
 }
 

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rqps_plan::Dbms;
+
 use super::error::BuildError;
 use super::recipe::Recipe;
 use crate::source::digest;
@@ -70,6 +72,14 @@ impl Options {
                 "may contain only letters, digits, '.', '-' and '_', at most 80",
             ),
             _ => Ok(()),
+        }
+    }
+
+    /// The requested recipe, or rqps's own.
+    pub(super) fn recipe(&self, dbms: Dbms) -> Result<Recipe, BuildError> {
+        match &self.recipe {
+            Some(file) => Recipe::read(file, dbms),
+            None => Recipe::of(dbms),
         }
     }
 

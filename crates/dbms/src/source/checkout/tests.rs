@@ -143,3 +143,41 @@ fn nothing_of_the_repository_is_run() {
     checkout.archive(&last, into.path(), &mut go_on).unwrap();
     assert!(!ran.exists());
 }
+
+/// Sources of a commit are built by what is in them.
+#[test]
+fn the_steps_of_a_commit_are_those_of_its_files() {
+    use crate::source::{BuildOptions, commit_steps};
+    use rqps_plan::Dbms;
+
+    let folder = repository();
+    let checkout = open(folder.path()).unwrap();
+    let steps = |dbms: Dbms| {
+        let head = checkout.commit("HEAD", &mut go_on).unwrap();
+        commit_steps(dbms, (&checkout, &head), &BuildOptions::default(), &mut go_on)
+    };
+    let error = steps(Dbms::Postgres).unwrap_err().to_string();
+    assert!(error.contains("configure"), "{error}");
+    commit(folder.path(), "meson.build", "project('postgresql',\n  version: '19devel',\n)");
+    let by_meson = steps(Dbms::Postgres).unwrap();
+    assert_eq!(by_meson.version, "19devel");
+    let [(_, configure), (_, build), _] = &by_meson.steps;
+    assert!(configure[0].contains("meson setup"), "{configure:?}");
+    assert!(build[0].starts_with("ninja"), "{build:?}");
+    commit(folder.path(), "configure", "PACKAGE_VERSION='19devel'");
+    let [(_, configure), ..] = steps(Dbms::Postgres).unwrap().steps;
+    assert_eq!(configure.len(), 1, "without remarks: {configure:?}");
+    assert!(configure[0].starts_with("\"$SRC/configure\""), "{configure:?}");
+    let error = steps(Dbms::Mysql).unwrap_err().to_string();
+    assert!(error.contains("MYSQL_VERSION"), "{error}");
+    let version = |major: u32, minor: u32| {
+        format!("MYSQL_VERSION_MAJOR={major}\nMYSQL_VERSION_MINOR={minor}\nMYSQL_VERSION_PATCH=1\n")
+    };
+    commit(folder.path(), "CMakeLists.txt", "");
+    for (number, has_boost) in [((8, 0), true), ((8, 4), false)] {
+        commit(folder.path(), "MYSQL_VERSION", &version(number.0, number.1));
+        let [(_, configure), ..] = steps(Dbms::Mysql).unwrap().steps;
+        let line = configure.join(" ");
+        assert_eq!(line.contains("-DWITH_BOOST"), has_boost, "{line}");
+    }
+}
