@@ -337,7 +337,7 @@ fn a_budget_that_is_too_small_says_what_would_fit() {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
     let rqps = Rqps::with_own_locks();
     let arguments = format!(

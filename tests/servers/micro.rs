@@ -73,7 +73,7 @@ fn memory_groups() -> &'static str {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn io_bound_means_reads_from_the_device_and_the_manifest_says_how_that_was_reached() {
     for (contender, arguments, page, is_direct) in IO_BOUND {
         if !is_direct && !can_limit_memory() {

@@ -190,7 +190,7 @@ fn a_damaged_run_is_told_by_its_file_and_ends_with_2() {
 /// Seven contenders, 38 tests, 600 seconds. How long that takes is in docs/performance.md: no
 /// test knows how busy its machine is.
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn a_long_run_is_reported_in_little_memory() {
     const MIB: u64 = 1 << 20;
     let rqps = Rqps::new();

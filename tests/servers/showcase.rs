@@ -32,7 +32,7 @@ fn wrong(statements: &BTreeMap<String, Value>) -> Vec<&str> {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn postgres_18_has_other_query_plans_than_16_and_a_draft_of_a_view_answers_wrongly() {
     let rqps = Rqps::with_own_locks();
     fs::write(rqps.path("draft.conf"), "search_path = 'draft, public'\n").unwrap();
@@ -49,7 +49,7 @@ fn postgres_18_has_other_query_plans_than_16_and_a_draft_of_a_view_answers_wrong
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn a_setting_of_mysql_that_changes_a_query_plan_is_found_beside_a_release() {
     let rqps = Rqps::with_own_locks();
     let contenders = "mysql@maven-8.0.33 mysql@debian-9.7?optimizer_switch=semijoin=off";

@@ -209,7 +209,7 @@ fn the_smallest_table_that_is_taken_works() {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn profiles_have_their_steps() {
     let p2020 = "l.i0 l.x l.i1 q100.1 q100.2 q200.1 q200.2 q400.1 q400.2 q600.1 q600.2 q800.1 \
                  q800.2 q1000.1 q1000.2";

@@ -13,7 +13,7 @@ fn result(rqps: &Rqps) -> Value {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn every_dbms_runs_it_once_and_is_checked() {
     let rqps = Rqps::new();
     let contenders = "postgres@17.6 mysql@8.0.33 mariadb@11.4.5 sqlite";

@@ -28,7 +28,7 @@ fn assert_same_answers(rqps: &Rqps, contenders: usize, queries: usize) {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn two_dbmss_give_the_same_answers_to_some_queries() {
     let rqps = Rqps::with_own_locks();
     // One with dates, one with quotients, one that each DBMS writes in its own words.

@@ -131,7 +131,7 @@ fn fill_disks(dbmss: &[&str]) {
 /// A server that finds no room for its binary log says so in its own log and looks again every
 /// minute. rqps cannot tell it from a slow one, and goes on with it.
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn mysql_that_waits_for_room_for_its_binary_log_is_waited_for() {
     let rqps = Rqps::new();
     // The rows are several megabytes of log.

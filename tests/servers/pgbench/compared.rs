@@ -30,7 +30,7 @@ fn tests(result: &Value) -> Vec<Vec<String>> {
 }
 
 #[test]
-#[ignore = "nightly: takes a minute or more"]
+#[ignore = "nightly: takes about a minute beside others"]
 fn every_dbms_runs_the_builtin_scripts() {
     let rqps = Rqps::with_own_locks();
     let contenders = "postgres@17.6 mysql@8.0.33 mariadb@11.4.5 sqlite";
