@@ -101,6 +101,8 @@ fn of_lab(error: &LabError) -> Exit {
         LabError::Cache(_)
         | LabError::Workload(_)
         | LabError::RemoteWrites(_)
+        | LabError::PlaceFile { .. }
+        | LabError::PlaceChanged
         | LabError::SameSettings { .. }
         | LabError::NoRestartCommand(_)
         | LabError::StoredBaseline(_)

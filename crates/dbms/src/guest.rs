@@ -8,20 +8,23 @@ use rqps_wire::{Connection, Row, Target, scalar};
 use crate::error::DbmsError;
 
 /// What a run needs of a remote server.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Needs {
     /// Connections at the same time, those for control included.
     pub connections: u64,
     /// Bytes of the longest statement.
     pub statement: u64,
-    /// Whether a workload creates a table of this name. No other table is ever dropped.
+    /// Whether a workload of rqps creates a table of this name. Of other tables, only those are
+    /// dropped that the mark of their place names.
     pub is_table: fn(&str) -> bool,
+    /// The tables that statements of the user create, for the mark.
+    pub made: Vec<String>,
 }
 
 impl Default for Needs {
     /// Needs nothing, so that nothing is dropped either.
     fn default() -> Self {
-        Needs { connections: 0, statement: 0, is_table: |_| false }
+        Needs { connections: 0, statement: 0, is_table: |_| false, made: Vec::new() }
     }
 }
 
@@ -119,6 +122,23 @@ pub(crate) struct Mark {
     pub(crate) token: String,
     /// In words, or empty.
     pub(crate) since: String,
+    /// The tables that statements of that run's user create.
+    pub(crate) made: Vec<String>,
+}
+
+impl Mark {
+    /// As a place has it: names in JSON, or nothing.
+    pub(crate) fn names(made: &[String]) -> String {
+        match made.is_empty() {
+            true => String::new(),
+            false => serde_json::to_string(made).unwrap_or_default(),
+        }
+    }
+
+    /// What [`Mark::names`] wrote. Anything else names no table.
+    pub(crate) fn made(names: &str) -> Vec<String> {
+        serde_json::from_str(names).unwrap_or_default()
+    }
 }
 
 /// A missing right, and the statement that grants it or another remedy.
@@ -249,8 +269,14 @@ pub(crate) trait Guest: Send + Sync {
         tables: &[String],
     ) -> Result<(), DbmsError>;
 
-    /// Creates the place, or marks an existing one as that of a run.
-    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError>;
+    /// Creates the place, or marks an existing one as that of a run whose user's statements create
+    /// these tables.
+    fn mark(
+        &self,
+        connection: &mut dyn Connection,
+        token: &str,
+        made: &[String],
+    ) -> Result<(), DbmsError>;
 
     /// Removes the mark and the place, which must be empty.
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError>;
@@ -311,6 +337,16 @@ mod tests {
         assert_eq!([0, 1, 2].map(place_name), ["rqps", "rqps_2", "rqps_3"]);
         assert!(["rqps", "rqps_2", "rqps_17"].into_iter().all(is_place));
         assert!(!["rqps2", "rqps_", "rqps_x", "rqps_2_old", "public"].into_iter().any(is_place));
+    }
+
+    #[test]
+    fn a_mark_names_tables_and_what_is_no_mark_names_none() {
+        let made = ["orders", "it's \"odd\""].map(str::to_string);
+        assert_eq!(Mark::made(&Mark::names(&made)), made);
+        assert_eq!(Mark::names(&[]), "");
+        for text in ["", "orders", "[1]", "[\"a\""] {
+            assert_eq!(Mark::made(text), [""; 0], "{text}");
+        }
     }
 
     #[test]

@@ -186,7 +186,7 @@ pub trait Server: Send + Sync {
     }
 
     /// An error if the contents of the benchmark's place may not be this run's any more, since
-    /// another run may have used it.
+    /// another run may have used it, or if something is there that rqps could not remove.
     fn still_ours(&self) -> Result<(), DbmsError> {
         Ok(())
     }

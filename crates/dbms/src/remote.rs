@@ -233,7 +233,7 @@ impl Remote {
 
     /// Removes the place with a run's data.
     fn leave(&self, data: &Path) -> Result<(), DbmsError> {
-        let (hold, needs) = (self.hold()?, lock(&self.stay).needs);
+        let (hold, needs) = (self.hold()?, lock(&self.stay).needs.clone());
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
         let guest = self.guest.at(&Left::read(data).map_or_else(first_place, |left| left.name));
@@ -254,7 +254,7 @@ impl Remote {
     /// The leftovers of an earlier rqps here, by place.
     pub(crate) fn leftovers(&self, needs: Needs) -> Result<Vec<Leftovers>, DbmsError> {
         self.refuse_detour()?;
-        lock(&self.stay).needs = needs;
+        lock(&self.stay).needs = needs.clone();
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
@@ -272,7 +272,7 @@ impl Remote {
 
     /// Removes what [`Remote::leftovers`] lists.
     pub(crate) fn clean(&self, left: &Leftovers) -> Result<(), DbmsError> {
-        let (hold, needs) = (self.hold()?, lock(&self.stay).needs);
+        let (hold, needs) = (self.hold()?, lock(&self.stay).needs.clone());
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
         let guest = self.guest.at(&left.name);
@@ -304,7 +304,13 @@ fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Resul
     if let Some(owner) = contents.owner.clone() {
         return Err(GuestError::Owned { place, owner });
     }
-    let foreign = contents.tables.iter().filter(|(name, _)| !(needs.is_table)(name));
+    let made = contents.mark.iter().flat_map(|mark| &mark.made);
+    let made: Vec<&String> = made.collect();
+    let is_ours = |name: &str| {
+        // Some servers keep names of tables in small letters.
+        (needs.is_table)(name) || made.iter().any(|made| made.eq_ignore_ascii_case(name))
+    };
+    let foreign = contents.tables.iter().filter(|(name, _)| !is_ours(name));
     let foreign = foreign.map(|(name, _)| format!("table {name}"));
     let mut names: Vec<String> = foreign.chain(contents.others.iter().cloned()).collect();
     // MySQL cannot create and mark a database at once, so an empty one without a mark is accepted.
@@ -369,7 +375,7 @@ impl Dbms for Remote {
 
     fn arrive(&self, needs: &Needs, sets: &[u32]) -> Result<(), DbmsError> {
         self.refuse_detour()?;
-        lock(&self.stay).needs = *needs;
+        lock(&self.stay).needs = needs.clone();
         let hold = self.hold()?;
         let mut connection = hold.checked()?;
         let connection = &mut **connection;
@@ -415,7 +421,7 @@ impl Dbms for Remote {
         _cancel: &Cancel,
     ) -> Result<Box<dyn Server>, DbmsError> {
         let hold = self.hold()?;
-        let needs = lock(&self.stay).needs;
+        let needs = lock(&self.stay).needs.clone();
         let guest = self.guest.at(&place_name(place.set));
         let mut guard = hold.checked()?;
         let connection = &mut **guard;
@@ -439,7 +445,7 @@ impl Dbms for Remote {
             let (token, name) = (fresh_token(), guest.name().to_string());
             let left = Left { url: self.url.clone(), place: guest.place(), name, token };
             left.write(&place.data)?;
-            if let Err(error) = guest.mark(connection, &left.token) {
+            if let Err(error) = guest.mark(connection, &left.token, &needs.made) {
                 // The next rqps on this server finds and names any remains.
                 let _ = fs::remove_dir_all(&place.data);
                 return Err(error);
@@ -514,7 +520,11 @@ impl Server for Connected {
         let (sql, expected) = self.guest.whereabouts();
         let found = scalar(&mut *self.target.connect()?, sql)?;
         match found.as_deref() == Some(expected) {
-            true => Ok(()),
+            true => {
+                let contents = self.guest.contents(&mut **self.hold.checked()?)?;
+                let refused = |it| refuse_others(&*self.guest, &it, &self.needs);
+                Ok(contents.map_or(Ok(()), refused)?)
+            }
             false => {
                 let found =
                     found.map_or("no schema or database".to_string(), |found| format!("'{found}'"));
@@ -570,7 +580,7 @@ impl Server for Connected {
 
     fn discard(&mut self) -> Result<(), DbmsError> {
         self.still_ours()?;
-        let stay = Mutex::new(Stay { needs: self.needs, hold: Some(self.hold.clone()) });
+        let stay = Mutex::new(Stay { needs: self.needs.clone(), hold: Some(self.hold.clone()) });
         let (url, guest, control) = (self.url.clone(), self.guest.clone(), self.control);
         let (settings, server) = (Vec::new(), Mutex::default());
         Remote { url, guest, control, settings, stay, server }.leave(&self.data)

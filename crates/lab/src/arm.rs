@@ -63,8 +63,10 @@ pub(crate) fn arms(plan: &Plan, treatment: &Treatment) -> Vec<Arm> {
         .is_ok_and(|tasks| tasks.iter().all(|task| task.fills || !task.class.writes()));
     // A control of one of several servers has tables of its own, as the others have.
     let is_one_server = plan.contenders.iter().all(|one| one.is_same_url(base));
+    let has_places = plan.contenders.iter().any(|one| one.place.is_some());
     let is_shared = |arm: &Arm| {
         only_reads
+            && !has_places
             && plan.contenders[arm.index].is_same_url(base)
             && (is_one_server || arm.index > 0)
     };
@@ -119,6 +121,8 @@ mod tests {
 
     #[test]
     fn settings_of_one_server_share_its_tables_unless_tests_write() {
+        let places = "a=mysql://h/d b=mysql://h/d?place=@b.sql";
+        assert_eq!(names(places, "point-query"), expected(&[("a", 0), ("b", 1), (CONTROL, 2)]));
         let both = "a=mysql://h/d b=mysql://h/d?set.sort_buffer_size=1";
         assert_eq!(names(both, "point-query"), expected(&[("a", 0), ("b", 0), (CONTROL, 0)]));
         assert_eq!(names(both, "update-index"), expected(&[("a", 0), ("b", 1), (CONTROL, 2)]));

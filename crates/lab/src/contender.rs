@@ -95,6 +95,8 @@ pub(crate) fn run(
 pub(crate) fn arrive(plan: &Plan, index: usize, dbms: &dyn Dbms) -> Result<(), LabError> {
     let contender = &plan.contenders[index];
     let tasks = rqps_workload::tasks(plan.workload())?;
+    let made = rqps_workload::made_tables(plan.workload(), contender);
+    let made = made.map_err(|error| LabError::from(error).of(&contender.name()))?;
     // In a comparison several arms are connected to a server at the same time.
     let arms = match plan.comparison() {
         Some(_) => arms(plan, &Treatment::default()),
@@ -109,6 +111,7 @@ pub(crate) fn arrive(plan: &Plan, index: usize, dbms: &dyn Dbms) -> Result<(), L
         connections: (CONTROL_CONNECTIONS + plan.workload().connections()) * at_once,
         statement: tasks.iter().map(|task| task.statement_bytes).max().unwrap_or(0),
         is_table: rqps_workload::is_table,
+        made,
     };
     dbms.arrive(&needs, &sets).map_err(|error| LabError::from(error).of(&contender.name()))
 }

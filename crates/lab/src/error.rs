@@ -51,6 +51,12 @@ pub enum LabError {
     NoRestartCommand(String),
     #[error("it was not restarted: {why}{said}")]
     Restart { why: String, said: String },
+    #[error("line {line} of the file of its place was refused: {error}")]
+    PlaceFile { line: u32, error: rqps_wire::Error },
+    #[error(
+        "the file of its place has changed since this run began. Restore it, or begin another run"
+    )]
+    PlaceChanged,
     #[error("its tables were not loaded in this round")]
     NotLoaded,
     #[error(transparent)]

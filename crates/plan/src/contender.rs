@@ -1,6 +1,6 @@
 //! What is measured: `[LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&…]`, or
 //! `postgres://…`, `mysql://…` or `mariadb://…` for a remote server, with `set.<setting>=<value>`
-//! among the parameters of the URL for what its sessions set.
+//! for what its sessions set and `place=@<file>` for what changes its tables among the parameters.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -14,6 +14,8 @@ use crate::source::Source;
 
 /// The beginning of a URL's parameter that each session sets.
 const SET: &str = "set.";
+/// That of a file with statements for its tables.
+const PLACE: &str = "place=";
 
 /// A build of a DBMS as the user names it, before it is looked up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,6 +44,8 @@ pub struct Contender {
     pub config: Option<String>,
     /// Of the server, or, of a remote one, of each session: those as they stand in the URL.
     pub settings: Vec<(String, String)>,
+    /// A file with statements that change the tables of a remote server after each load.
+    pub place: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +67,8 @@ pub enum ContenderError {
          set.work_mem=64MB"
     )]
     SettingName(String),
+    #[error("'{PLACE}{0}' names no file. Write {PLACE}@FILE once, as in {PLACE}@without-index.sql")]
+    Place(String),
     #[error("setting '{0}' is given twice. Drop one")]
     SettingTwice(String),
     #[error("cannot use label '{0}': only letters, digits and . _ + - are allowed")]
@@ -91,8 +97,7 @@ impl Contender {
         matches!(self.build, Build::Server { .. })
     }
 
-    /// Whether both are reached by the same URL, so that they are one server and differ in the
-    /// settings of their sessions alone.
+    /// Whether both are one server: they differ in settings of their sessions and in places alone.
     pub fn is_same_url(&self, other: &Contender) -> bool {
         match (&self.build, &other.build) {
             (Build::Server { url }, Build::Server { url: of_other }) => {
@@ -111,9 +116,11 @@ impl Contender {
     pub fn spec(&self) -> String {
         if let Build::Server { url } = &self.build {
             let mut text = without_password(url);
-            for (name, value) in &self.settings {
+            let set = self.settings.iter().map(|(name, value)| format!("{SET}{name}={value}"));
+            let place = self.place.iter().map(|file| format!("{PLACE}@{}", file.display()));
+            for parameter in set.chain(place) {
                 text.push(if text.contains('?') { '&' } else { '?' });
-                text.push_str(&format!("{SET}{name}={value}"));
+                text.push_str(&parameter);
             }
             return text;
         }
@@ -186,7 +193,8 @@ impl FromStr for Contender {
         }
         if let Some((scheme, _)) = spec.split_once("://") {
             let dbms = Dbms::of_scheme(scheme)?;
-            let (url, settings) = split_session(spec)?;
+            let (spec, place) = split_place(spec)?;
+            let (url, settings) = split_session(&spec)?;
             return Ok(Contender {
                 label,
                 dbms,
@@ -194,6 +202,7 @@ impl FromStr for Contender {
                 engine: None,
                 config: None,
                 settings,
+                place,
             });
         }
         let (spec, settings) = match spec.split_once('?') {
@@ -231,6 +240,7 @@ impl FromStr for Contender {
             engine: engine.map(str::to_string),
             config: config.map(str::to_string),
             settings,
+            place: None,
         })
     }
 }
@@ -265,24 +275,39 @@ fn without_password(url: &str) -> String {
     format!("{scheme}://{user}{rest}")
 }
 
-/// A URL without what its sessions set, and that.
-fn split_session(url: &str) -> Result<(String, Vec<(String, String)>), ContenderError> {
-    let Some((address, query)) = url.split_once('?') else {
-        return Ok((url.to_string(), Vec::new()));
-    };
-    let (set, others): (Vec<&str>, Vec<&str>) =
-        query.split('&').partition(|pair| pair.starts_with(SET));
-    if set.is_empty() {
-        return Ok((url.to_string(), Vec::new()));
-    }
-    let set: Vec<&str> = set.into_iter().map(|pair| &pair[SET.len()..]).collect();
-    let settings = parse_settings(&set.join("&"))?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    if let Some((name, _)) = settings.iter().find(|(name, _)| !name.chars().all(is_name)) {
-        return Err(ContenderError::SettingName(name.clone()));
+/// A URL without the parameters that begin so, and the rest of each of these.
+fn split_parameters<'a>(url: &'a str, start: &str) -> (String, Vec<&'a str>) {
+    let whole = || (url.to_string(), Vec::new());
+    let Some((address, query)) = url.split_once('?') else { return whole() };
+    let (taken, others): (Vec<&str>, Vec<&str>) =
+        query.split('&').partition(|pair| pair.starts_with(start));
+    if taken.is_empty() {
+        return whole();
     }
     let mark = if others.is_empty() { "" } else { "?" };
-    Ok((format!("{address}{mark}{}", others.join("&")), settings))
+    let taken = taken.into_iter().map(|pair| &pair[start.len()..]).collect();
+    (format!("{address}{mark}{}", others.join("&")), taken)
+}
+
+/// A URL without what its sessions set, and that.
+fn split_session(url: &str) -> Result<(String, Vec<(String, String)>), ContenderError> {
+    let (url, set) = split_parameters(url, SET);
+    let settings = if set.is_empty() { Vec::new() } else { parse_settings(&set.join("&"))? };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    match settings.iter().find(|(name, _)| !name.chars().all(is_name)) {
+        Some((name, _)) => Err(ContenderError::SettingName(name.clone())),
+        None => Ok((url, settings)),
+    }
+}
+
+/// A URL without the file of its place, and that.
+fn split_place(url: &str) -> Result<(String, Option<PathBuf>), ContenderError> {
+    let (url, places) = split_parameters(url, PLACE);
+    match places.iter().map(|place| place.strip_prefix('@')).collect::<Vec<_>>()[..] {
+        [] => Ok((url, None)),
+        [Some(file)] if !file.is_empty() => Ok((url, Some(PathBuf::from(file)))),
+        _ => Err(ContenderError::Place(places.join(" "))),
+    }
 }
 
 /// Where user and password of a URL end, at the `@` before the host. Behind a password with a `/`,
@@ -405,7 +430,7 @@ mod tests {
             "postgres://user@host:5432/db?connect_timeout=3",
             "big=postgres://user@host/db?set.work_mem=64MB",
             "mysql://root@h/?ssl-ca=ca.pem&set.sort_buffer_size=4194304&set.a=x=on,y=off",
-            "prod=postgres://host/db",
+            "noidx=postgres://user@host/db?sslmode=disable&set.jit=off&place=@./noidx.sql",
             "mysql@8.0.33",
             "mysql@5.6.14",
             "mysql@8.0.33/innodb:z12a",
@@ -512,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn what_sessions_set_is_no_part_of_the_url() {
+    fn what_sessions_set_and_a_place_are_no_part_of_the_url() {
         let text = "postgres://ann:s3cret@h/db?set.work_mem=64MB&sslmode=disable&set.jit=off";
         let contender = parse(text);
         let url = "postgres://ann:s3cret@h/db?sslmode=disable".to_string();
@@ -523,12 +548,17 @@ mod tests {
         assert_eq!(contender.to_string(), shown);
         let other = parse("postgres://ann@h/db?sslmode=disable");
         assert!(contender.is_same_url(&other) && !contender.is_same_url(&parse("postgres")));
+        let place = parse("postgres://ann@h/db?place=@no idx.sql&sslmode=disable");
+        assert!(place.is_same_url(&other) && place.place == Some(PathBuf::from("no idx.sql")));
         assert!(!other.is_same_url(&parse("postgres://ann@h/other?sslmode=disable")));
         for (text, says) in [
             ("postgres://h/d?set.jit", "no value"),
             ("postgres://h/d?set.=1", "no value"),
             ("postgres://h/d?set.jit=on&set.jit=off", "twice"),
             ("postgres://h/d?set.a;b=1", "only letters"),
+            ("postgres://h/d?place=b.sql", "place=@FILE once"),
+            ("postgres://h/d?place=@", "place=@FILE once"),
+            ("postgres://h/d?place=@a&place=@b", "place=@FILE once"),
         ] {
             assert!(error(text).contains(says), "{text}: {}", error(text));
         }

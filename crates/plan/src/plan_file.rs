@@ -46,6 +46,8 @@ pub enum PlanError {
     NoSql(String, &'static str),
     #[error("'{0}' cannot run {1}, which are for RocksDB. Drop it, or use another workload")]
     NotRocksdb(String, &'static str),
+    #[error("cannot use the place of '{0}': only rqps compare has places of tables. Drop place=")]
+    Place(String),
     #[error(transparent)]
     Workload(#[from] SpecificationError),
     #[error(transparent)]
@@ -118,7 +120,12 @@ impl Plan {
             return Err(error(other.name(), workload.title()));
         }
         match &self.design {
-            Design::Single(workload) => workload.validate(&self.contenders)?,
+            Design::Single(workload) => {
+                if let Some(one) = self.contenders.iter().find(|one| one.place.is_some()) {
+                    return Err(PlanError::Place(one.name()));
+                }
+                workload.validate(&self.contenders)?
+            }
             Design::Comparison(comparison) => comparison.validate(&self.contenders)?,
         }
         Ok(())

@@ -11,7 +11,8 @@ pub enum Scope {
     Build,
     /// Settings of sessions on one remote server, on the same tables: sessions are new.
     Session,
-    /// The same on tables of their own, since tests write: sessions and tables are new.
+    /// The same on tables of their own, since tests write or the tables differ: sessions and tables
+    /// are new.
     Place,
     /// Remote servers as they run: sessions and tables are new.
     Instance,
@@ -24,10 +25,12 @@ impl Scope {
         let Some(base) = contenders.first() else { return Scope::Build };
         let mut remote = contenders.iter().filter(|one| one.is_remote()).peekable();
         let is_restarted = |one: &Contender| comparison.restarted.contains(&one.name());
+        let is_one = contenders.iter().all(|one| one.is_same_url(base));
+        let has_places = contenders.iter().any(|one| one.place.is_some());
         match () {
             () if remote.peek().is_none() => Scope::Build,
-            () if contenders.iter().all(|one| one.is_same_url(base)) && writes => Scope::Place,
-            () if contenders.iter().all(|one| one.is_same_url(base)) => Scope::Session,
+            () if is_one && (writes || has_places) => Scope::Place,
+            () if is_one => Scope::Session,
             () if remote.all(is_restarted) => Scope::Restarted,
             () => Scope::Instance,
         }
@@ -64,7 +67,7 @@ impl Scope {
                  or another copy of the data is not part of the intervals.",
             ),
             Scope::Place => Some(
-                "Verdicts are about settings of sessions on this server. A restart is not part of the \
+                "Verdicts are about settings and tables on this server. A restart is not part of the \
                  intervals.",
             ),
             Scope::Instance => Some(
@@ -113,6 +116,8 @@ mod tests {
         let settings = format!("{a} b=postgres://h/d?set.jit=off");
         assert_eq!(scope(&settings, &[], false), Scope::Session);
         assert_eq!(scope(&settings, &[], true), Scope::Place);
+        let places = format!("{a} b=postgres://h/d?place=@b.sql");
+        assert_eq!(scope(&places, &[], false), Scope::Place);
         let servers = format!("{a} {b}");
         assert_eq!(scope(&servers, &[], false), Scope::Instance);
         assert_eq!(scope(&servers, &["a"], false), Scope::Instance, "the other is not restarted");

@@ -7,7 +7,7 @@ use rqps_observe::{CounterMeaning, EngineReading, Kind, Meaning, Metric, Reading
 use rqps_plan::{Class, Counts, Flags, Operation, Plan};
 use rqps_system::printable;
 use rusqlite::types::ValueRef;
-use rusqlite::{Connection, Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::column::{
     MOST_SECONDS, client, count, garbled, json, known, nanos, place, seconds, some_count,
@@ -91,6 +91,15 @@ impl RunDirectory {
             select.query_map([part], |row| row.get(0))?.collect::<Result<_, rusqlite::Error>>()
         };
         places().map_err(|error| self.unreadable(error))
+    }
+}
+
+impl RunDirectory {
+    /// A setting of a contender as it was stored last.
+    pub fn setting(&self, contender: &str, name: &str) -> Result<Option<String>, StoreError> {
+        let sql = "select value from setting where contender = ?1 and name = ?2";
+        let found = self.connection.query_row(sql, [contender, name], |row| row.get(0));
+        found.optional().map_err(|error| self.unreadable(error))
     }
 }
 

@@ -24,7 +24,7 @@ mod tpcc;
 
 use std::str::FromStr;
 
-use rqps_plan::{Workload, suggestion};
+use rqps_plan::{Contender, Workload, suggestion};
 
 pub use answers::{
     AnswerExaminer, AnsweringArm, ArmAnswers, ArmRole, TestAnswers, examiner, has_answers,
@@ -37,7 +37,9 @@ pub use check::CheckError;
 pub use explain::Explained;
 pub use random::{Random, stream};
 pub use rqps_dbms::Dialect;
-pub use sql::{CheckedFolder, FolderFaults, RefusedStatement, check_files, check_folder};
+pub use sql::{
+    CheckedFolder, FolderFaults, PlaceFile, RefusedStatement, check_files, check_folder, place_file,
+};
 pub use task::{
     Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, TimeLimit, WorkloadError,
 };
@@ -79,6 +81,27 @@ pub fn is_table(name: &str) -> bool {
     [microbenchmark::is_table, insert_benchmark::is_table, pgbench::is_table, tpcc::is_table]
         .iter()
         .any(|is_table| is_table(name))
+}
+
+/// The tables that statements of a user create on a remote server, by the workload or the file of
+/// the contender's place. An error for what they may not do there. A server of rqps's own has no
+/// tables of others.
+pub fn made_tables(
+    workload: &Workload,
+    contender: &Contender,
+) -> Result<Vec<String>, WorkloadError> {
+    if !contender.is_remote() {
+        return Ok(Vec::new());
+    }
+    let dialect = Dialect::from(contender);
+    let mut tables = match workload {
+        Workload::SqlWorkload(plan) => sql::made_tables(plan, (contender.dbms, dialect))?,
+        _ => Vec::new(),
+    };
+    if let Some(path) = &contender.place {
+        tables.extend(place_file(path, dialect)?.tables);
+    }
+    Ok(tables)
 }
 
 /// The verbs of the command line that have each contender run a workload once.

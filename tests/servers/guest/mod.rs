@@ -3,6 +3,7 @@
 
 mod compare;
 mod mysql;
+mod places;
 mod postgres;
 pub(crate) mod server;
 mod tls;

@@ -126,8 +126,9 @@ impl MysqlGuest {
         text(connection, "select connection_id()")
     }
 
-    /// The database's mark: the run, the time, and whether the database existed before.
-    fn marks(&self, connection: &mut dyn Connection) -> Result<Option<[String; 3]>, DbmsError> {
+    /// The database's mark: the run, the time, whether the database existed before, and the tables
+    /// that a user's statements create, which marks of older releases do not have.
+    fn marks(&self, connection: &mut dyn Connection) -> Result<Option<[String; 4]>, DbmsError> {
         let database = &self.database;
         let sql = format!(
             "select count(*) from information_schema.tables where table_schema = '{database}' \
@@ -136,7 +137,7 @@ impl MysqlGuest {
         if text(connection, &sql)? == "0" {
             return Ok(None);
         }
-        let sql = format!("select token, since, was_there from {database}.{MARK}");
+        let sql = format!("select * from {database}.{MARK}");
         let rows = query_if_allowed(connection, &sql)?.unwrap_or_default();
         let mut fields = rows.into_iter().next().unwrap_or_default().into_iter().flatten();
         Ok(Some(std::array::from_fn(|_| fields.next().unwrap_or_default())))
@@ -147,6 +148,7 @@ impl MysqlGuest {
         connection: &mut dyn Connection,
         token: &str,
         was_there: bool,
+        made: &[String],
     ) -> Result<(), DbmsError> {
         let database = &self.database;
         let since = "select date_format(utc_timestamp(), '%Y-%m-%d %H:%i:%s UTC')";
@@ -155,11 +157,14 @@ impl MysqlGuest {
         connection.run(&format!("drop table if exists {mark}"))?;
         connection.run(&format!(
             "create table {mark} (token varchar(64) not null primary key, \
-             since varchar(40) not null, was_there integer not null)"
+             since varchar(40) not null, was_there integer not null, made text not null)"
         ))?;
         let was_there = u8::from(was_there);
-        connection
-            .run(&format!("insert into {mark} values ('{token}', '{since}', {was_there})"))?;
+        // In digits, whatever the server takes a backslash for.
+        let made: String = Mark::names(made).bytes().map(|byte| format!("{byte:02x}")).collect();
+        connection.run(&format!(
+            "insert into {mark} values ('{token}', '{since}', {was_there}, x'{made}')"
+        ))?;
         Ok(())
     }
 
@@ -276,7 +281,7 @@ impl Guest for MysqlGuest {
         let of = sessions.into_iter().find(|session| session.id == id);
         let of = of.map(|it| format!(" of '{}' from {}", it.user, it.host)).unwrap_or_default();
         let since = match self.marks(connection)? {
-            Some([_, since, _]) if !since.is_empty() => format!(", at work since {since}"),
+            Some([_, since, ..]) if !since.is_empty() => format!(", at work since {since}"),
             _ => String::new(),
         };
         Ok(Some(Holder { identity, text: format!("connection {id}{of}{since}") }))
@@ -390,7 +395,11 @@ impl Guest for MysqlGuest {
         if !self.exists(connection)? {
             return Ok(None);
         }
-        let mark = self.marks(connection)?.map(|[token, since, _]| Mark { token, since });
+        let mark = self.marks(connection)?.map(|[token, since, _, made]| Mark {
+            token,
+            since,
+            made: Mark::made(&made),
+        });
         let sql = format!(
             "select 'BASE TABLE', table_name, coalesce(data_length, 0) + coalesce(index_length, 0) \
              from information_schema.tables where table_schema = '{database}' \
@@ -441,28 +450,39 @@ impl Guest for MysqlGuest {
         let database = &self.database;
         let named = |table: &String| format!("{database}.`{}`", table.replace('`', "``"));
         let names: Vec<String> = tables.iter().map(named).collect();
-        match connection.run(&format!("drop table if exists {}", names.join(", "))) {
-            // Foreign keys of other tables in other databases.
-            Err(Error::Server { code, message, .. })
-                if NEEDED_BY_OTHERS.iter().any(|number| code.starts_with(number)) =>
-            {
-                Err(GuestError::Others { place: self.place(), names: message }.into())
+        let drop_all = format!("drop table if exists {}", names.join(", "));
+        let mut needed = String::new();
+        // Older servers drop all but the tables that the others refer to.
+        for _ in &names {
+            match connection.run(&drop_all) {
+                Err(Error::Server { code, message, .. })
+                    if NEEDED_BY_OTHERS.iter().any(|number| code.starts_with(number)) =>
+                {
+                    needed = message;
+                }
+                result => return result.map(drop).map_err(DbmsError::from),
             }
-            result => result.map(drop).map_err(DbmsError::from),
         }
+        // Foreign keys of tables in other databases.
+        Err(GuestError::Others { place: self.place(), names: needed }.into())
     }
 
-    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
+    fn mark(
+        &self,
+        connection: &mut dyn Connection,
+        token: &str,
+        made: &[String],
+    ) -> Result<(), DbmsError> {
         let database = &self.database;
         let was_there = match self.marks(connection)? {
-            Some([_, _, was_there]) => was_there == "1",
+            Some([_, _, was_there, _]) => was_there == "1",
             None => self.exists(connection)?,
         };
         let is_made = !self.exists(connection)?;
         if is_made {
             connection.run(&format!("create database {database}"))?;
         }
-        let marked = self.write_mark(connection, token, was_there);
+        let marked = self.write_mark(connection, token, was_there, made);
         if marked.is_err() && is_made {
             // MySQL cannot create and mark it at once, and an unmarked one has no known owner.
             // Where it cannot be removed either, the next run treats it as one that existed before.
@@ -474,7 +494,7 @@ impl Guest for MysqlGuest {
     fn remove(&self, connection: &mut dyn Connection) -> Result<(), DbmsError> {
         let database = &self.database;
         // A database that existed before is left as it was found: empty.
-        if let Some([_, _, was_there]) = self.marks(connection)?
+        if let Some([_, _, was_there, _]) = self.marks(connection)?
             && was_there == "1"
         {
             connection.run(&format!("drop table {database}.{MARK}"))?;

@@ -45,8 +45,11 @@ pub(crate) static SQL: Sql = Sql {
     forced: Forced::BySettings,
     limits_deletes: false,
     exists: |table| format!("select pg_catalog.to_regclass('{table}')::pg_catalog.text"),
+    // On a remote server all schemas but rqps's own, in which its sessions are, belong to others.
     tables: "select pg_catalog.format('%I.%I', schemaname, tablename) from pg_catalog.pg_tables \
-             where schemaname not in ('pg_catalog', 'information_schema')",
+             where schemaname not in ('pg_catalog', 'information_schema') and \
+             (schemaname = pg_catalog.current_schema() \
+              or coalesce(pg_catalog.current_schema(), '') !~ '^rqps(_[0-9]+)?$')",
     // From 10 on it reports the planning time.
     explain: &["explain (costs off, summary on)", "explain (costs off)"],
     plan_node,

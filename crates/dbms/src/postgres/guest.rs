@@ -17,6 +17,8 @@ use crate::remote::Remote;
 
 /// The beginning of the comment that marks rqps's schema; the run and a time follow.
 const MARK: &str = "made by rqps";
+/// Between that time and the names of tables that a user's statements create.
+const MADE: &str = " with ";
 
 /// The keys of the advisory lock: the first is `rqps` in ASCII.
 const LOCK: &str = "1920036979, 1";
@@ -399,7 +401,9 @@ impl Guest for PostgresGuest {
         let Some((comment, owner)) = self.schema_of_ours(connection)? else { return Ok(None) };
         let mark = comment.strip_prefix(MARK).map(|rest| {
             let (token, since) = rest.trim().split_once(' ').unwrap_or((rest.trim(), ""));
-            Mark { token: token.to_string(), since: since.trim_start_matches("since ").to_string() }
+            let (since, made) = since.split_once(MADE).unwrap_or((since, ""));
+            let since = since.trim_start_matches("since ").to_string();
+            Mark { token: token.to_string(), since, made: Mark::made(made) }
         });
         // All objects in a schema depend on it. Dropping a table drops the sequence of its column.
         // It would also drop triggers and rules that others added to rqps's tables, and views and
@@ -420,7 +424,8 @@ impl Guest for PostgresGuest {
               join pg_rewrite w on d.classid = 'pg_rewrite'::regclass and w.oid = d.objid \
               where w.ev_class <> c.oid \
               union select 'pg_constraint'::regclass, k.oid from pg_constraint k \
-              join pg_class c on c.oid = k.confrelid join place on place.oid = c.relnamespace) \
+              join pg_class c on c.oid = k.confrelid join place on place.oid = c.relnamespace \
+              join pg_class o on o.oid = k.conrelid and o.relnamespace <> place.oid) \
              select coalesce(c.relkind::text, ''), c.relname, \
              (select i.type || ' ' || i.identity \
               from pg_identify_object(things.classid, things.objid, 0) i), \
@@ -480,11 +485,20 @@ impl Guest for PostgresGuest {
         }
     }
 
-    fn mark(&self, connection: &mut dyn Connection, token: &str) -> Result<(), DbmsError> {
+    fn mark(
+        &self,
+        connection: &mut dyn Connection,
+        token: &str,
+        made: &[String],
+    ) -> Result<(), DbmsError> {
         let schema = &self.schema;
         let since = "select to_char(now() at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS')";
         let since = text(connection, since)?;
-        let comment = literal(&format!("{MARK} {token} since {since} UTC"));
+        let made = match Mark::names(made) {
+            none if none.is_empty() => none,
+            names => format!("{MADE}{names}"),
+        };
+        let comment = literal(&format!("{MARK} {token} since {since} UTC{made}"));
         let create = match self.schema_of_ours(connection)? {
             // It may have been made since it was looked for.
             Some((_, Some(owner))) => {

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Instant;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{Dbms, DbmsError, Home, Place, Quiesce};
+use rqps_dbms::{Dbms, DbmsError, Home, Place, Quiesce, Server};
 use rqps_load::{Cancel, Crew};
 use rqps_plan::{Memory, Plan};
 use rqps_store::{ContenderRecord, RunDirectory};
-use rqps_workload::{Assigned, Driver, Task};
+use rqps_workload::{Assigned, Driver, PlaceFile, Task, place_file};
 
 use super::remote;
 use super::round::{Draw, Setting, driver};
@@ -33,6 +33,11 @@ impl Folders {
     /// A loaded directory whose server has been stopped.
     pub(crate) fn loaded(&self, arm: usize, load: u32) -> PathBuf {
         self.0.join(format!("{arm}-load{load}"))
+    }
+
+    /// The same while it is loaded.
+    pub(crate) fn unfinished(&self, arm: usize, load: u32) -> PathBuf {
+        unfinished(&self.loaded(arm, load))
     }
 
     /// The data that a round works on.
@@ -57,7 +62,7 @@ impl Folders {
     }
 
     /// Removes a load of these arms, which no round needs any more.
-    fn forget(&self, arms: impl Iterator<Item = usize>, load: u32) {
+    pub(super) fn forget(&self, arms: impl Iterator<Item = usize>, load: u32) {
         for arm in arms {
             let loaded = self.loaded(arm, load);
             let _ = fs::remove_dir_all(&loaded);
@@ -69,6 +74,13 @@ impl Folders {
         // `rqps dbms prune` finds what cannot be removed now.
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// A loaded directory has another name until it is complete.
+fn unfinished(loaded: &Path) -> PathBuf {
+    let mut name = loaded.as_os_str().to_owned();
+    name.push(".making");
+    PathBuf::from(name)
 }
 
 /// The file beside a loaded directory, in which only the DBMS writes.
@@ -230,15 +242,19 @@ struct NewLoad {
 }
 
 impl Load<'_> {
+    fn place_file(&self) -> Result<Option<PlaceFile>, LabError> {
+        let path = self.plan.contenders[self.arm.index].place.as_ref();
+        let read = path.map(|path| place_file(path, self.arm.dialect)).transpose();
+        read.map_err(|error| LabError::Workload(error.into()))
+    }
+
     fn make(&self, home: &Home, cancel: &Cancel) -> Result<NewLoad, LabError> {
         let Load { plan, arm, dbms, to, .. } = self;
-        // It has another name until it is complete.
-        let mut fresh = to.as_os_str().to_owned();
-        fresh.push(".making");
-        let fresh = PathBuf::from(fresh);
+        let fresh = unfinished(to);
         if fresh.exists() {
             fs::remove_dir_all(&fresh).map_err(file_error("remove", &fresh))?;
         }
+        let file = self.place_file()?;
         let begun = Instant::now();
         let mut laps = Laps::begin();
         let (data, log, set) = (fresh.clone(), self.log.clone(), arm.tables as u32);
@@ -246,7 +262,10 @@ impl Load<'_> {
         let mut server = dbms.start(home, &place, cancel)?;
         let start_seconds = begun.elapsed().as_secs_f64();
         laps.lap("start");
-        let record = describe(&plan.contenders[arm.index], *dbms, &*server, start_seconds)?;
+        let mut record = describe(&plan.contenders[arm.index], *dbms, &*server, start_seconds)?;
+        if plan.contenders.iter().any(|one| one.place.is_some()) && arm.is_remote {
+            record.settings.insert(PLACE.to_string(), in_words(file.as_ref()));
+        }
         // A remote server was inspected before anything was created there.
         if !arm.is_remote {
             allow_connections(&record, plan)?;
@@ -258,6 +277,9 @@ impl Load<'_> {
             let target = server.target().clone();
             let driver = driver(plan, arm, &target)?;
             let of_load = fill(task, &*driver, cancel)?;
+            if arm.is_remote {
+                alter(&*server, file.as_ref())?;
+            }
             rows = driver.row_counts()?;
             laps.lap("fill");
             let left = server.quiesce(Quiesce::Full, &driver.tables())?;
@@ -278,6 +300,32 @@ impl Load<'_> {
     }
 }
 
+/// The name among settings of what a file did to the tables.
+const PLACE: &str = "place";
+
+/// What a reader is told of it.
+fn in_words(file: Option<&PlaceFile>) -> String {
+    let Some(file) = file else { return "as loaded".to_string() };
+    let statements = file.statements.iter();
+    let in_a_line =
+        |(_, text): &(u32, String)| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    statements.map(in_a_line).collect::<Vec<_>>().join("; ")
+}
+
+/// Runs the file of a place, and looks whether all that is there now can be removed again.
+fn alter(server: &dyn Server, file: Option<&PlaceFile>) -> Result<(), LabError> {
+    if let Some(file) = file {
+        let connection = &mut *server.target().connect()?;
+        for (line, sql) in &file.statements {
+            connection.run(sql).map_err(|error| match error.is_disconnect() {
+                true => error.into(),
+                false => LabError::PlaceFile { line: *line, error },
+            })?;
+        }
+    }
+    Ok(server.still_ours()?)
+}
+
 impl NewLoad {
     fn keep(
         self,
@@ -289,6 +337,10 @@ impl NewLoad {
         let NewLoad { record, note, seconds, .. } = self;
         let contender = arm.name.clone();
         if !arm.is_control {
+            let before = directory.setting(&record.name, PLACE)?;
+            if before.is_some() && before.as_ref() != record.settings.get(PLACE) {
+                return Err(LabError::PlaceChanged);
+            }
             keep(directory, &plan.contenders[arm.index], &record)?;
         }
         if let Some((step, note)) = note {

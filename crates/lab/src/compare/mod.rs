@@ -105,25 +105,15 @@ pub(crate) fn run(
         // Each round makes directories and removes those of the round before.
         rqps_dbms::spread_data(folders.path());
     }
-    for round in 1..=comparison.loads.unwrap_or(0) {
-        load(lab, directory, &setting, setting.measured(), round)?;
-    }
-    setting.failing = match answers::make(lab, directory, &setting, &parts) {
-        Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
-        failing => failing?,
+    let made = measure(lab, directory, plan, &mut setting, &parts, began);
+    remote::remove_unfinished(lab, &setting);
+    let outcome = match made {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            remote::abandon(lab, directory, &setting);
+            return Err(error);
+        }
     };
-    let mut outcome = match comparison.only_instructions() {
-        Some(_) => Outcome::Complete,
-        None => rounds(lab, directory, plan, &setting, &parts, began)?,
-    };
-    if outcome == Outcome::Complete {
-        let made = profile::make(lab, directory, plan, &setting, &parts);
-        outcome = ended(lab, "profiles", made)?;
-    }
-    if outcome == Outcome::Complete {
-        let made = instructions::make(lab, directory, plan, &setting);
-        outcome = ended(lab, "instructions", made)?;
-    }
     if outcome == Outcome::Complete && !lab.keep_data {
         for load in 1..=comparison.loads.unwrap_or(0) {
             remote::remove(lab, &setting, load);
@@ -138,6 +128,37 @@ pub(crate) fn run(
             let Some(path) = folders.last(place, most) else { continue };
             (lab.watch)(Event::DataKept { contender: arm.name.clone(), path });
         }
+    }
+    Ok(outcome)
+}
+
+/// Loads, compares answers, and measures what the run directory lacks.
+fn measure(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    plan: &Plan,
+    setting: &mut Setting<'_>,
+    parts: &Parts,
+    began: Instant,
+) -> Result<Outcome, LabError> {
+    for round in 1..=setting.comparison.loads.unwrap_or(0) {
+        load(lab, directory, setting, setting.measured(), round)?;
+    }
+    setting.failing = match answers::make(lab, directory, setting, parts) {
+        Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
+        failing => failing?,
+    };
+    let mut outcome = match setting.comparison.only_instructions() {
+        Some(_) => Outcome::Complete,
+        None => rounds(lab, directory, plan, setting, parts, began)?,
+    };
+    if outcome == Outcome::Complete {
+        let made = profile::make(lab, directory, plan, setting, parts);
+        outcome = ended(lab, "profiles", made)?;
+    }
+    if outcome == Outcome::Complete {
+        let made = instructions::make(lab, directory, plan, setting);
+        outcome = ended(lab, "instructions", made)?;
     }
     Ok(outcome)
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ use rqps_system::program::{self, Surroundings};
 
 use super::round::{Draw, Setting};
 use crate::arm::Arm;
-use crate::contender::file_error;
+use crate::contender::{file_error, tidy};
 use crate::{Event, Lab, LabError};
 
 /// How long a command may take by default, and a restarted server to answer after it.
@@ -85,7 +85,8 @@ pub(super) fn servers(
         if !contender.is_remote() {
             return Ok(None);
         }
-        let url = Contender { settings: Vec::new(), label: None, ..contender.clone() }.spec();
+        let url = Contender { settings: Vec::new(), label: None, place: None, ..contender.clone() };
+        let url = url.spec();
         Ok(Some(dbms.identity()?.unwrap_or(url)))
     };
     both.map(server).collect()
@@ -106,7 +107,7 @@ pub(crate) fn compare_servers(
             let names: BTreeSet<String> = names().cloned().collect();
             let names: Vec<String> = names.into_iter().collect();
             let (own, other) = (ready[0].in_sessions(&names)?, dbms.in_sessions(&names)?);
-            if !names.is_empty() && own == other {
+            if !names.is_empty() && own == other && base.place == contender.place {
                 let values = names.iter().zip(own).map(|(name, value)| format!("{name} = {value}"));
                 let values = values.collect::<Vec<_>>().join(", ");
                 return Err(LabError::SameSettings {
@@ -221,10 +222,37 @@ pub(super) fn tell_left(lab: &mut Lab<'_>, setting: &Setting<'_>) {
     }
 }
 
+/// After an error that ends the run: tables stay on remote servers only if another session can
+/// resume what was measured on them.
+pub(super) fn abandon(lab: &mut Lab<'_>, directory: &RunDirectory, setting: &Setting<'_>) {
+    if directory.rounds().is_ok_and(|rounds| !rounds.is_empty()) || lab.keep_data {
+        return tell_left(lab, setting);
+    }
+    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
+    for load in 1..=most {
+        remove(lab, setting, load);
+        // The record of tables that could not be removed stays.
+        let is_gone = |place: &usize| !setting.folders.loaded(*place, load).exists();
+        setting.folders.forget((0..setting.arms.len()).filter(is_gone), load);
+    }
+    tidy(lab, directory);
+}
+
+/// Removes what loads that failed left on remote servers: no session resumes such a load.
+pub(super) fn remove_unfinished(lab: &mut Lab<'_>, setting: &Setting<'_>) {
+    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
+    (1..=most)
+        .for_each(|load| remove_at(lab, setting, |place| setting.folders.unfinished(place, load)));
+}
+
 /// Removes the tables of a load from remote servers, as far as these can be reached.
 pub(super) fn remove(lab: &mut Lab<'_>, setting: &Setting<'_>, load: u32) {
+    remove_at(lab, setting, |place| setting.folders.loaded(place, load));
+}
+
+fn remove_at(lab: &mut Lab<'_>, setting: &Setting<'_>, at: impl Fn(usize) -> PathBuf) {
     for (place, arm) in setting.arms.iter().enumerate() {
-        let data = setting.folders.loaded(place, load);
+        let data = at(place);
         if !arm.is_remote || arm.tables != place || !data.exists() {
             continue;
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::scale_factor::ScaleFactor;
 use super::{Specification, SpecificationError, Workload};
 use crate::class::Class;
-use crate::contender::{Build, Contender};
+use crate::contender::Contender;
 use crate::counts::Counts;
 use crate::method::Method;
 use crate::quantity::Span;
@@ -203,12 +203,8 @@ impl Specification for SqlWorkload {
         false
     }
 
-    fn validate(&self, contenders: &[Contender]) -> Result<(), SpecificationError> {
-        let is_remote = |it: &Contender| matches!(it.build, Build::Server { .. });
+    fn validate(&self, _contenders: &[Contender]) -> Result<(), SpecificationError> {
         let wrong = match () {
-            () if contenders.iter().any(is_remote) => {
-                "its schema could replace tables of a remote server. Name builds"
-            }
             () if self.tests.is_empty() => "no query is for all of these contenders",
             () if self.clients == 0 => "clients must be at least 1",
             () if self.time.0 < SHORTEST => "secs must be at least 0.1",

@@ -106,7 +106,7 @@ pub(super) fn reason_to_leave_out(shape: &StatementShape, lexis: Lexis) -> Optio
             return left(reason, true);
         }
     }
-    if let Some(what) = statements.iter().find_map(refusal) {
+    if let Some(what) = statements.iter().find_map(|it| refusal(it, lexis)) {
         return left(format!("{what}{NOT_IN_A_FOLDER}"), false);
     }
     if statements.is_empty() {

@@ -9,6 +9,7 @@ use rqps_plan::{
 use super::faults::FolderFaults;
 use super::files::digests;
 use super::folder::{FolderScope, LoadedFile, SqlFolder, read, read_made};
+use super::guest;
 use super::query::SqlQuery;
 use super::tpch;
 use crate::Dialect;
@@ -94,6 +95,11 @@ impl MeasuredQueries {
                     continue;
                 }
             };
+            if contender.is_remote()
+                && let Err(found) = guest::tables(&one, Dialect::from(contender).lexis)
+            {
+                faults.add(found);
+            }
             bytes = bytes.max(one.loads.iter().map(LoadedFile::bytes).sum());
             let version = match &contender.build {
                 Build::Version { version, .. } => numbers(version),

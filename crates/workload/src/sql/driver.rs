@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rqps_dbms::PreparedExecution;
 use rqps_load::{Order, Schedule, Until, Work};
 use rqps_plan::{
-    Class, Counts, Method, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload,
+    Class, Counts, Dbms, Method, Microbenchmark, Operation, Specification, SqlTest, SqlWorkload,
 };
 use rqps_system::printable;
 use rqps_wire::{Connection, Error, scalar};
@@ -15,6 +15,7 @@ use rqps_wire::{Connection, Error, scalar};
 use super::client::{Encoded, QueryClient, bound, encoded};
 use super::faults::FolderError;
 use super::folder::{FolderScope, SqlFolder};
+use super::guest;
 use super::limited::drawn_rows;
 use super::load::{fill, literal};
 use super::placeholders::Bound;
@@ -81,6 +82,15 @@ fn load_errors(skipped: &[String]) -> Option<String> {
     let what = if skipped.len() == 1 { "load error" } else { "load errors" };
     (!skipped.is_empty())
         .then(|| format!("with {} {what}: {}{more}", skipped.len(), named.join("; ")))
+}
+
+/// The tables that are created on a remote server, and nothing else may be.
+pub(crate) fn made_tables(
+    plan: &SqlWorkload,
+    (dbms, dialect): (Dbms, Dialect),
+) -> Result<Vec<String>, WorkloadError> {
+    let folder = folder(&plan.source, (dbms, dialect), FolderScope::Everything)?;
+    Ok(guest::tables(&folder, dialect.lexis)?)
 }
 
 pub(crate) fn tables(

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use rqps_dbms::Dialect;
+use rqps_dbms::{Dialect, Lexis};
 use rqps_plan::{Class, Dbms, ScaleFactor, suggestion};
 use rqps_system::below;
 use rqps_wire::{Connection, Error};
@@ -316,7 +316,7 @@ impl Reader {
     fn checked_text(&self, file: String, text: String) -> Result<SqlScript, FolderError> {
         for statement in StatementReader::new(&text, self.dialect.lexis) {
             let statement = statement.map_err(|wrong| FolderError::of_text(&file, wrong))?;
-            check_allowed(&file, &statement)?;
+            check_allowed(&file, &statement, self.dialect.lexis)?;
             if let Some((placeholder, _)) = statement.placeholders.first() {
                 let what = format!("'{placeholder}' is a placeholder, which only queries have");
                 return Err(FolderError::of_text(&file, error(statement.line, &what)));
@@ -447,7 +447,8 @@ impl Reader {
         if statements.is_empty() {
             return Err(FolderError::new(file, "it has no statement"));
         }
-        let allowed = statements.iter().map(|statement| check_allowed(file, statement));
+        let lexis = self.dialect.lexis;
+        let allowed = statements.iter().map(|statement| check_allowed(file, statement, lexis));
         noted.each(allowed);
         let names: Vec<&str> = own.parameters.iter().map(|it| it.name.as_str()).collect();
         let bound = bind(&statements, &names).map_err(wrong)?;
@@ -478,14 +479,13 @@ fn id_and_dbms(name: &str) -> Result<(&str, Option<Dbms>), FolderError> {
     Ok((checked_id(id).map_err(wrong)?, dbms))
 }
 
-fn check_allowed(file: &str, statement: &SqlStatement<'_>) -> Result<(), FolderError> {
-    match refusal(statement) {
-        None => Ok(()),
-        Some(what) => {
-            let what = format!("{what}{NOT_IN_A_FOLDER}");
-            Err(FolderError::of_text(file, error(statement.line, &what)))
-        }
-    }
+fn check_allowed(
+    file: &str,
+    statement: &SqlStatement<'_>,
+    lexis: Lexis,
+) -> Result<(), FolderError> {
+    let Some(what) = refusal(statement, lexis) else { return Ok(()) };
+    Err(FolderError::of_text(file, error(statement.line, &format!("{what}{NOT_IN_A_FOLDER}"))))
 }
 
 /// The table of a file of rows: its name, without a number before it that orders the files.

@@ -30,19 +30,17 @@ const REFUSALS: [Refusal; 9] = [
 ];
 
 /// What a statement does for which it is not run, if so.
-pub(crate) fn refusal(statement: &SqlStatement<'_>) -> Option<&'static str> {
+pub(crate) fn refusal(statement: &SqlStatement<'_>, lexis: Lexis) -> Option<&'static str> {
     let found = REFUSALS.iter().find(|refusal| {
         statement.begins_with(refusal.begins)
             && (refusal.has.is_empty() || statement.has_words(refusal.has))
     });
-    // Without a program, COPY reads and writes files unless it names the client's streams.
-    let streams = [["from", "stdin"], ["to", "stdout"]];
-    let has_stream = streams.iter().any(|stream| statement.has_words(stream));
     match found {
         Some(refusal) => Some(refusal.what),
-        None if statement.begins_with(&["copy"]) && !has_stream => {
-            Some("COPY reads or writes a file")
-        }
+        None if statement.begins_with(&["copy"]) => match statement.copies(lexis) {
+            Some([_, "stdin" | "stdout"]) => None,
+            _ => Some("COPY reads or writes a file"),
+        },
         None => None,
     }
 }
@@ -53,7 +51,7 @@ pub(crate) fn refusal_of_text(text: &str, lexis: Lexis) -> Option<String> {
     let suspect = suspect(text)?;
     match split(text, lexis) {
         Ok(statements) => {
-            let what = statements.iter().find_map(refusal)?;
+            let what = statements.iter().find_map(|it| refusal(it, lexis))?;
             Some(format!("{what}, which a script may not"))
         }
         Err(error) => Some(format!("SQL with '{suspect}' cannot be read: {}", error.what)),
@@ -106,6 +104,9 @@ mod tests {
             ("select 1; COPY p TO '/tmp/x'", "COPY reads or writes a file"),
             ("alter system set port = 1", "ALTER SYSTEM changes the server"),
             ("/* no */ copy p from '/etc/passwd'", "COPY reads or writes a file"),
+            ("copy (select * from stdin) to '/tmp/x'", "COPY reads or writes a file"),
+            ("copy (select 1 as to, stdout) to '/tmp/x'", "COPY reads or writes a file"),
+            ("copy p from \"stdin\"", "COPY reads or writes a file"),
             ("copy p from 'x", "cannot be read"),
         ] {
             let said = refused(text, Dialect::POSTGRES).unwrap_or_default();

@@ -33,6 +33,27 @@ impl SqlStatement<'_> {
     pub(crate) fn begins_with(&self, words: &[&str]) -> bool {
         self.words.get(..words.len()).is_some_and(|window| same(window, words))
     }
+
+    /// Of a COPY "from" or "to", and "stdin" or "stdout" if one of these words follows it where
+    /// others have the name of a file. What is in parentheses, such as a query, is no part of it.
+    pub(crate) fn copies(&self, lexis: Lexis) -> Option<[&'static str; 2]> {
+        let mut tokens = Tokens::new(self.text, lexis);
+        let (mut depth, mut way) = (0, None);
+        while let Ok(Some(token)) = tokens.next() {
+            let one_of = |words: [&'static str; 2]| {
+                words.into_iter().find(|word| token.text.eq_ignore_ascii_case(word))
+            };
+            match (token.part, way) {
+                (Part::Word, Some(way)) => return Some([way, one_of(["stdin", "stdout"])?]),
+                (_, Some(_)) => return None,
+                (Part::Word, None) if depth == 0 => way = one_of(["from", "to"]),
+                (Part::Symbol('('), None) => depth += 1,
+                (Part::Symbol(')'), None) => depth -= 1,
+                _ => {}
+            }
+        }
+        None
+    }
 }
 
 fn same(found: &[&str], words: &[&str]) -> bool {
@@ -198,7 +219,7 @@ impl<'a> StatementReader<'a> {
             SqlStatement { text, line, placeholders, words, is_ordered, data: None };
         if self.lexis.body == Body::Atomic
             && statement.begins_with(&["copy"])
-            && statement.has_words(&["from", "stdin"])
+            && statement.copies(self.lexis) == Some(["from", "stdin"])
         {
             statement.data = Some(self.tokens.copied_lines(line)?);
         }

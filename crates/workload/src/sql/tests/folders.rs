@@ -19,7 +19,7 @@ use crate::sql::query::{Enclosing, Releases};
 use crate::sql::sets::{ParameterSets, draw};
 
 /// A folder with these files.
-pub(super) fn folder(files: &[(&str, &str)]) -> TempDir {
+pub(in crate::sql) fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
         let path = folder.path().join(name);

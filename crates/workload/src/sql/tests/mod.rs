@@ -1,6 +1,6 @@
 //! Texts, and folders of them.
 
 mod answers;
-mod folders;
+pub(super) mod folders;
 mod runs;
 mod texts;

@@ -13,7 +13,9 @@ use rqps_wire::{SqliteLibrary, Target};
 use tempfile::TempDir;
 
 use super::folders::folder;
-use crate::{Asked, Dialect, Driver, Site, Task, Wanted, WorkloadError, driver, tasks};
+use crate::{
+    Asked, Dialect, Driver, Site, Task, Wanted, WorkloadError, driver, made_tables, tasks,
+};
 
 const FILES: &[(&str, &str)] = &[
     ("schema.sql", "create table t (id integer primary key, name text, price numeric);"),
@@ -210,14 +212,24 @@ fn a_folder_that_has_changed_is_refused_with_the_file() {
 #[test]
 fn what_cannot_be_compared_is_refused_at_once() {
     let elsewhere = folder(&[("queries/q.sql", "-- rqps: only = mysql\nselect 1")]);
-    let remote: Contender = "postgres://localhost/db".parse().unwrap();
     let none = plan(elsewhere.path()).unwrap().validate(&[]).unwrap_err();
     assert_eq!(none.to_string(), "no query is for all of these contenders");
     let some = folder(FILES);
-    let error = plan(some.path()).unwrap().validate(&[remote]).unwrap_err().to_string();
-    assert!(error.contains("remote server"), "{error}");
     let missing = plan(&some.path().join("none")).unwrap_err();
     assert!(missing.starts_with("cannot read '"), "{missing}");
+}
+
+#[test]
+fn a_query_that_writes_is_refused_on_a_remote_server_and_not_on_one_of_rqps_s_own() {
+    let update = ("queries/more.sql", "update t set price = price + 1");
+    let loaded = folder(&[FILES, &[update]].concat());
+    let workload = plan(loaded.path()).unwrap();
+    let made = |contender: &str| {
+        made_tables(&workload, &contender.parse().unwrap()).map_err(|error| error.to_string())
+    };
+    assert_eq!(made("postgres@17.6"), Ok(Vec::new()));
+    let refused = made("postgres://localhost/db").unwrap_err();
+    assert!(refused.contains("queries/more.sql:1: it does not plainly leave"), "{refused}");
 }
 
 #[test]
