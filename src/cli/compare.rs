@@ -172,7 +172,7 @@ pub(crate) struct Arguments {
     /// Time limit of such a command [default: 5m].
     #[arg(long, value_name = "TIME", help_heading = MACHINE)]
     restart_timeout: Option<Span>,
-    /// Keep measurements taken on a busy machine
+    /// Keep measurements taken on a busy machine, or beside others on a remote server
     ///
     /// Otherwise guards discard them, and they are repeated.
     #[arg(long, help_heading = MACHINE)]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use rqps_wire::{Connection, Row, Target, scalar};
 
 use crate::error::DbmsError;
+use crate::others::Asks;
 
 /// What a run needs of a remote server.
 #[derive(Clone, Debug)]
@@ -74,6 +75,11 @@ pub enum GuestError {
          through a proxy with several servers. Use the URL of one server"
     )]
     OtherServer { before: String, now: String },
+    #[error(
+        "settings of the server have changed since the run began: {changes}. Set them back, or start a \
+         new run"
+    )]
+    OtherSettings { changes: String },
     #[error("connections use {found} instead of {place}, so nothing was created or dropped")]
     Elsewhere { place: String, found: String },
     #[error(
@@ -202,6 +208,9 @@ pub(crate) trait Guest: Send + Sync {
     /// A query for the seconds since the server was started, in the last column.
     fn uptime(&self) -> &'static str;
 
+    /// The queries about what others do here.
+    fn others(&self) -> Asks;
+
     /// The statement that sets a variable of the session, and a query for its value. The name has
     /// letters, digits, dots and underscores only.
     fn session_setting(&self, name: &str, value: &str) -> [String; 2];
@@ -322,6 +331,40 @@ pub(crate) fn text(connection: &mut dyn Connection, sql: &str) -> Result<String,
 
 pub(crate) fn number(text: Option<&String>) -> i64 {
     text.and_then(|text| text.parse::<f64>().ok()).unwrap_or(0.0) as i64
+}
+
+/// Rejects a place that is not rqps's, and one that contains objects of others.
+pub(crate) fn refuse_others(
+    guest: &dyn Guest,
+    contents: &Contents,
+    needs: &Needs,
+) -> Result<(), GuestError> {
+    /// The most names in the error.
+    const MOST: usize = 12;
+    let place = guest.place();
+    if let Some(owner) = contents.owner.clone() {
+        return Err(GuestError::Owned { place, owner });
+    }
+    let made = contents.mark.iter().flat_map(|mark| &mark.made);
+    let made: Vec<&String> = made.collect();
+    let is_ours = |name: &str| {
+        // Some servers keep names of tables in small letters.
+        (needs.is_table)(name) || made.iter().any(|made| made.eq_ignore_ascii_case(name))
+    };
+    let foreign = contents.tables.iter().filter(|(name, _)| !is_ours(name));
+    let foreign = foreign.map(|(name, _)| format!("table {name}"));
+    let mut names: Vec<String> = foreign.chain(contents.others.iter().cloned()).collect();
+    // MySQL cannot create and mark a database at once, so an empty one without a mark is accepted.
+    if contents.mark.is_none() && !(names.is_empty() && contents.tables.is_empty()) {
+        return Err(GuestError::Foreign { place });
+    }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let more = names.len().saturating_sub(MOST);
+    names.truncate(MOST);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Err(GuestError::Others { place, names: names.join(", ") + &more })
 }
 
 #[cfg(test)]

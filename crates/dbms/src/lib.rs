@@ -21,6 +21,7 @@ mod linked;
 mod managed;
 mod meter;
 mod mysql;
+mod others;
 mod password;
 mod postgres;
 mod process;
@@ -61,6 +62,7 @@ pub use home::{Home, HomeError};
 pub use in_force::InForce;
 pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
+pub use others::{ExecutedCounts, OthersWatch};
 pub use password::new_password;
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
@@ -197,6 +199,16 @@ pub trait Server: Send + Sync {
 
     /// The settings in force.
     fn settings(&self) -> Result<InForce, DbmsError>;
+
+    /// Settings of a remote server that differ from those that this process read first, in words.
+    fn changed_settings(&self) -> Result<Option<String>, DbmsError> {
+        Ok(None)
+    }
+
+    /// Watches what others do on a remote server; none on a server of rqps's own.
+    fn watch_others(&self) -> Result<Option<OthersWatch>, DbmsError> {
+        Ok(None)
+    }
 
     /// Bytes of the benchmark's tables with their indexes, without logs and other data of the DBMS.
     fn database_bytes(&self) -> Result<u64, DbmsError>;

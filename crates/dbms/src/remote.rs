@@ -19,12 +19,14 @@ use serde::{Deserialize, Serialize};
 use crate::control::Control;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Limit, Mark, Needs, PLACE, not_set, place_name, text, to_set,
+    Contents, Guest, GuestError, Limit, Mark, Needs, PLACE, not_set, place_name, refuse_others,
+    text, to_set,
 };
 use crate::hold::{Hold, LOOK_AGAIN, PATIENCE, lock};
 use crate::home::Home;
-use crate::in_force::InForce;
+use crate::in_force::{FirstInForce, InForce};
 use crate::meter::EngineMeter;
+use crate::others::OthersWatch;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
 /// The file with the place of the data, in a run's folder in place of a data directory.
@@ -85,6 +87,7 @@ pub(crate) struct Remote {
     stay: Mutex<Stay>,
     /// What identifies the server, as it was reached first.
     server: Mutex<Option<String>>,
+    in_force: Arc<Mutex<FirstInForce>>,
 }
 
 /// Settings of a session that would change whose work is done, and where.
@@ -104,8 +107,8 @@ impl Remote {
         control: &'static dyn Control,
     ) -> Self {
         let (url, settings) = (contender.spec(), contender.settings.clone());
-        let (stay, server) = (Mutex::default(), Mutex::default());
-        Remote { url, guest, control, settings, stay, server }
+        let (stay, server, in_force) = (Mutex::default(), Mutex::default(), Arc::default());
+        Remote { url, guest, control, settings, stay, server, in_force }
     }
 
     /// The session that keeps others out; a new one if there is none or it was lost.
@@ -296,36 +299,6 @@ impl Remote {
     }
 }
 
-/// Rejects a place that is not rqps's, and one that contains objects of others.
-fn refuse_others(guest: &dyn Guest, contents: &Contents, needs: &Needs) -> Result<(), GuestError> {
-    /// The most names in the error.
-    const MOST: usize = 12;
-    let place = guest.place();
-    if let Some(owner) = contents.owner.clone() {
-        return Err(GuestError::Owned { place, owner });
-    }
-    let made = contents.mark.iter().flat_map(|mark| &mark.made);
-    let made: Vec<&String> = made.collect();
-    let is_ours = |name: &str| {
-        // Some servers keep names of tables in small letters.
-        (needs.is_table)(name) || made.iter().any(|made| made.eq_ignore_ascii_case(name))
-    };
-    let foreign = contents.tables.iter().filter(|(name, _)| !is_ours(name));
-    let foreign = foreign.map(|(name, _)| format!("table {name}"));
-    let mut names: Vec<String> = foreign.chain(contents.others.iter().cloned()).collect();
-    // MySQL cannot create and mark a database at once, so an empty one without a mark is accepted.
-    if contents.mark.is_none() && !(names.is_empty() && contents.tables.is_empty()) {
-        return Err(GuestError::Foreign { place });
-    }
-    if names.is_empty() {
-        return Ok(());
-    }
-    let more = names.len().saturating_sub(MOST);
-    names.truncate(MOST);
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Err(GuestError::Others { place, names: names.join(", ") + &more })
-}
-
 /// The statement for a setting of the contender, which the server has accepted.
 fn session_setting(
     guest: &dyn Guest,
@@ -465,8 +438,12 @@ impl Dbms for Remote {
             target,
             version,
             has_said: AtomicBool::new(false),
+            in_force: self.in_force.clone(),
         };
         server.still_ours()?;
+        if let Some(changes) = server.changed_settings()? {
+            return Err(GuestError::OtherSettings { changes }.into());
+        }
         Ok(Box::new(server))
     }
 
@@ -488,6 +465,7 @@ struct Connected {
     version: String,
     /// The reason why it cannot be quiesced is reported once.
     has_said: AtomicBool,
+    in_force: Arc<Mutex<FirstInForce>>,
 }
 
 impl Server for Connected {
@@ -537,6 +515,15 @@ impl Server for Connected {
         self.control.settings(&self.target)
     }
 
+    fn changed_settings(&self) -> Result<Option<String>, DbmsError> {
+        let now = self.settings()?;
+        Ok(lock(&self.in_force).changes(self.guest.name(), now))
+    }
+
+    fn watch_others(&self) -> Result<Option<OthersWatch>, DbmsError> {
+        OthersWatch::new(self.target.connect()?, self.guest.others()).map(Some)
+    }
+
     fn database_bytes(&self) -> Result<u64, DbmsError> {
         self.control.database_bytes(&self.target, None)
     }
@@ -582,7 +569,7 @@ impl Server for Connected {
         self.still_ours()?;
         let stay = Mutex::new(Stay { needs: self.needs.clone(), hold: Some(self.hold.clone()) });
         let (url, guest, control) = (self.url.clone(), self.guest.clone(), self.control);
-        let (settings, server) = (Vec::new(), Mutex::default());
-        Remote { url, guest, control, settings, stay, server }.leave(&self.data)
+        let (settings, server, in_force) = (Vec::new(), Mutex::default(), Arc::default());
+        Remote { url, guest, control, settings, stay, server, in_force }.leave(&self.data)
     }
 }

@@ -104,6 +104,13 @@ pub enum GuardFailure {
     ReferenceLoop { off: f64, most: f64 },
     #[error("inserts reached {reached:.0} rows per second, below the target of {wanted:.0}")]
     Rate { reached: f64, wanted: f64 },
+    #[error(
+        "others executed {percent:.0} % as many statements as rqps on the server of {contender} \
+         (limit {most} %)"
+    )]
+    ForeignStatements { contender: String, percent: f64, most: f64 },
+    #[error("settings of the server of {contender} have changed since the run began: {changes}")]
+    Settings { contender: String, changes: String },
     #[error("the wall clock jumped by {0:+.3} s")]
     ClockJump(f64),
     #[error(

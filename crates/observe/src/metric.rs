@@ -105,6 +105,13 @@ metrics! {
     DeviceFlushes "device_flushes" Counter "requests" "/proc/diskstats";
     /// Time that flushes took, summed; counted in milliseconds.
     DeviceFlushTime "device_flush_time" Counter "us" "/proc/diskstats";
+    /// What others do on a remote server while rqps measures there.
+    OtherStatements "other_statements" Gauge "for 1000 of rqps" "the DBMS: statements (Postgres: transactions) of all, without those of rqps";
+    OtherSessions "other_sessions" Gauge "1/1000" "the DBMS: sessions of others that execute something, the mean of looks twice a second";
+    /// An empty exchange with the server, just before a test: the median, and half of the distance
+    /// between quartiles.
+    RoundTrip "round_trip" Gauge "ns" "CLOCK_MONOTONIC around a Sync (Postgres) or COM_PING";
+    RoundTripSpread "round_trip_spread" Gauge "ns" "CLOCK_MONOTONIC around a Sync (Postgres) or COM_PING";
     /// The benchmark's tables with their indexes: for a step, from the DBMS; for a second, from the
     /// sizes of the database's files.
     DatabaseBytes "database_bytes" Gauge "bytes" "the DBMS; each second: sizes of its files";

@@ -133,6 +133,11 @@ pub trait Connection: Send {
         self.visit(statement, values, rows)
     }
 
+    /// An empty exchange with the server, to measure the way there; nothing if there is none.
+    fn ping(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
     /// How the client reached the DBMS, for results.
     fn transport(&self) -> &'static str;
 

@@ -1,12 +1,14 @@
 //! Verdicts about servers by URL: they are found at their size, and nothing is left on a server.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::Signal;
 use serde_json::Value;
 
 use super::server::{Pooler, Server};
 use crate::common::result::Finished;
-use crate::common::{Rqps, Running};
+use crate::common::{Rqps, Running, processes};
 
 const POINT: &str = "--workload micro:point-query --rows 2K --secs 0.2";
 /// Statements that are prepared once are planned at each execution, which takes about as long as
@@ -219,5 +221,104 @@ fn what_a_pooler_costs_has_a_verdict() {
     assert!(ended.stdout.contains("regression"), "{}", ended.stdout);
     ended.says(&["direct and pooled are one server"]);
     assert!(ratio(&comparison(&rqps), 0) < 0.9, "every message passes a process more");
+    assert_eq!(server.everything(), before);
+}
+
+/// Measures two settings of a server, for a second in each test, while a session of others repeats
+/// a statement, until this is said. What is left is removed.
+fn beside_others(server: &Server, rqps: &Rqps, url: &str, more: &str, statement: &str, said: &str) {
+    let before = server.everything();
+    let contenders = [format!("a={url}"), format!("b={url}&{more}")];
+    let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
+    words.extend(["--workload", "micro:point-query", "--rows", "2K", "--secs", "1.5"]);
+    words.extend(["--rounds", "3", "--no-control"]);
+    let _ = fs::remove_dir_all(rqps.out());
+    let running = start(rqps, &words);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut connection = server.connect("");
+            while !is_over.load(Ordering::Relaxed) {
+                connection.run(statement).unwrap();
+            }
+        });
+        running.wait_for(said);
+        is_over.store(true, Ordering::Relaxed);
+    });
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().says(&[said, "data are kept in"]);
+    rqps.run(&format!("dbms clean {url}")).ok().says(&["removed"]);
+    assert_eq!(server.everything(), before);
+}
+
+#[test]
+fn work_of_others_on_a_server_discards_a_measurement() {
+    let rqps = Rqps::with_own_locks();
+    let server = with_guest(&rqps, &[]);
+    let url = server.url("guest", "bench");
+    // A session that uses no table publishes its transactions only when it ends.
+    let statement = "select count(*) from pg_class where oid = 1";
+    let said = "as many statements as rqps on the server of a (limit 10 %)";
+    beside_others(&server, &rqps, &url, "set.jit=off", statement, said);
+    let server = Server::mysql(&rqps, &[]);
+    server.sql("", &["create user guest@'127.0.0.1'", "grant all on rqps.* to guest@'127.0.0.1'"]);
+    let url = server.url("guest", "");
+    beside_others(&server, &rqps, &url, "set.sort_buffer_size=65536", "select 1", said);
+
+    // Prepared statements, those of transactions and those of control are all its own.
+    server.sql("", &["grant all on `rqps%`.* to guest@'127.0.0.1'"]);
+    let contenders = format!("a={url} b={url}&set.sort_buffer_size=65536");
+    let more = "--workload micro:point-query,read-write_range=10 --rows 2K --secs 0.2 --rounds 3 \
+                --clients 2 --no-control --margin 50%";
+    let ended = compare(&rqps, &contenders, more);
+    assert_eq!(ended.status.code(), Some(0), "{}{}", ended.stdout, ended.stderr);
+    assert!(!ended.stderr.contains("others executed"), "{}", ended.stderr);
+    let remarks = comparison(&rqps)["remarks"].to_string();
+    assert!(!remarks.contains("others executed"), "{remarks}");
+    assert!(remarks.contains("Round trip to a "), "{remarks}");
+}
+
+#[test]
+fn a_long_statement_of_others_is_told_and_a_setting_that_changes_is_refused() {
+    let rqps = Rqps::with_own_locks();
+    let server = with_guest(&rqps, &[]);
+    let (before, url) = (server.everything(), server.url("guest", "bench"));
+    let contenders = [format!("a={url}"), format!("b={url}&set.jit=off")];
+    let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
+    words.extend(["--workload", "micro:point-query", "--rows", "2K", "--secs", "1.5"]);
+    words.extend(["--rounds", "3", "--no-control", "--margin", "50%"]);
+    let running = start(&rqps, &words);
+    std::thread::scope(|scope| {
+        let sleeper = scope.spawn(|| {
+            let mut connection = server.connect("");
+            connection.run("set application_name = 'nightly'").unwrap();
+            // Ended below.
+            connection.run("select pg_sleep(60)").unwrap_err();
+        });
+        running.wait_for("round 1:");
+        let end = "select pg_terminate_backend(pid) from pg_stat_activity \
+                   where application_name = 'nightly'";
+        server.sql("", &[end]);
+        sleeper.join().unwrap();
+    });
+    let ended = running.finish();
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{}{}", ended.stdout, ended.stderr);
+    let remarks = comparison(&rqps)["remarks"].to_string();
+    for text in [
+        "On the server of a, sessions of others were at work in round 1",
+        "Not seen on remote servers (a, b): ",
+        "Round trip to a ",
+    ] {
+        assert!(remarks.contains(text), "no {text:?} in {remarks}");
+    }
+    assert_eq!(server.everything(), before);
+
+    let _ = fs::remove_dir_all(rqps.out());
+    let running = start(&rqps, &words);
+    running.wait_for("round 1:");
+    server.sql("", &["alter system set work_mem = '5MB'", "select pg_reload_conf()"]);
+    let ended = running.finish().expect_code(3);
+    ended.says(&["have changed since the run began: work_mem from '4096 x kB' to '5120 x kB'"]);
+    rqps.run(&format!("dbms clean {url}")).ok();
     assert_eq!(server.everything(), before);
 }

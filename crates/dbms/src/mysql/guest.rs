@@ -13,6 +13,7 @@ use crate::guest::{
     Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
     text, variable,
 };
+use crate::others::Asks;
 use crate::remote::Remote;
 
 /// The table that marks rqps's database.
@@ -221,6 +222,23 @@ impl Guest for MysqlGuest {
 
     fn uptime(&self) -> &'static str {
         "show global status like 'Uptime'"
+    }
+
+    /// Executions of prepared statements are among the questions, their preparation is not. Clients
+    /// of rqps are those of this account in a database of rqps.
+    fn others(&self) -> Asks {
+        Asks {
+            setup: None,
+            here: None,
+            executed: "show global status like 'Questions'",
+            uncounted: None,
+            at_work: "select count(*) from information_schema.processlist \
+                 where id <> connection_id() and command in ('Query', 'Execute', 'Fetch') \
+                 and not (user = substring_index(user(), '@', 1) \
+                 and coalesce(db, '') regexp '^rqps(_[0-9]+)?$')",
+            // Needs PROCESS, without which sessions of others are not listed.
+            may_see: Some("select name from information_schema.innodb_metrics limit 1"),
+        }
     }
 
     /// A number has no quotes, since those of other types are not taken as one.

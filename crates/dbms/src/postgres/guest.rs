@@ -7,12 +7,14 @@ use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Login, Row, Target, lift, postgres, query_if_allowed, scalar};
 
 use super::control::PostgresControl;
+use super::meter::{CONTROL, UNCOUNTED};
 use super::target;
 use crate::error::DbmsError;
 use crate::guest::{
     Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
     text, variable,
 };
+use crate::others::Asks;
 use crate::remote::Remote;
 
 /// The beginning of the comment that marks rqps's schema; the run and a time follow.
@@ -203,6 +205,25 @@ impl Guest for PostgresGuest {
 
     fn uptime(&self) -> &'static str {
         "select extract(epoch from clock_timestamp() - pg_postmaster_start_time())"
+    }
+
+    /// Every role sees the transactions of all databases, and of sessions of others the name and
+    /// the snapshot, which is there while a statement is executed, but not their state.
+    fn others(&self) -> Asks {
+        Asks {
+            setup: Some(CONTROL),
+            here: Some("select pg_catalog.current_database()"),
+            executed: "select datname, xact_commit + xact_rollback \
+                 from pg_catalog.pg_stat_database where datname is not null",
+            uncounted: Some(UNCOUNTED),
+            at_work: "select pg_catalog.count(*) from pg_catalog.pg_stat_activity a \
+                 where a.pid <> pg_catalog.pg_backend_pid() \
+                 and a.datname is not null and a.usename is not null \
+                 and not (a.usename = current_user and a.application_name like 'rqps%') \
+                 and coalesce(pg_catalog.to_jsonb(a)->>'backend_type', '') <> 'walsender' \
+                 and (a.state = 'active' or a.state is null and a.backend_xmin is not null)",
+            may_see: None,
+        }
     }
 
     fn session_setting(&self, name: &str, value: &str) -> [String; 2] {

@@ -101,8 +101,19 @@ fn column(name: &str) -> &str {
     name.rsplit('.').next().unwrap_or(name)
 }
 
+/// The name of sessions that stay open while those of clients are counted.
+pub(super) const CONTROL: &str = "set application_name = 'rqps control'";
+
+/// Sessions are counted when they end, and before 15 a reading may be half a second old. Sessions
+/// of others are ignored.
+pub(super) const UNCOUNTED: &str = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity \
+     where usename = current_user and application_name = 'rqps' \
+     and pid <> pg_catalog.pg_backend_pid() \
+     or pg_catalog.pg_stat_get_snapshot_timestamp() < pg_catalog.now() - interval '5 ms'";
+
 pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
     let mut connection = target.connect()?;
+    connection.run(CONTROL)?;
     let found = connection.query(
         "select relname from pg_catalog.pg_class \
          where relnamespace = 'pg_catalog'::pg_catalog.regnamespace and relname like 'pg_stat%'",
@@ -122,19 +133,13 @@ pub(super) fn meter(target: &Target) -> Result<EngineMeter, DbmsError> {
         }
     }
     let lanes = format!("key in ('{}')", LANES.join("', '"));
-    // Sessions are counted when they end, and before 15 a reading may be half a second old.
-    // Sessions of others are ignored.
-    let uncounted = "select pg_catalog.count(*) from pg_catalog.pg_stat_activity \
-         where datname = pg_catalog.current_database() and application_name = 'rqps' \
-         and pid <> pg_catalog.pg_backend_pid() \
-         or pg_catalog.pg_stat_get_snapshot_timestamp() < pg_catalog.now() - interval '5 ms'";
     let meter = EngineMeter {
         connection,
         sources: there().map(|view| view.sql("true")).chain(wal).collect(),
         lanes: there().filter(|view| view.is_lane).map(|view| view.sql(&lanes)).collect(),
         is_gauge: |name| GAUGES.contains(&column(name)),
         is_wanted: |name| !NOT_COUNTS.contains(&column(name)),
-        uncounted: Some(uncounted.to_string()),
+        uncounted: Some(UNCOUNTED.to_string()),
     };
     meter.keep_readable()
 }

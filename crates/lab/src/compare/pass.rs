@@ -19,6 +19,7 @@ use rqps_workload::{Cast, Driver, End, Task};
 
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
 use super::limits::{LEAST, LimitedRelay};
+use super::others::{WatchedServer, sent};
 use super::round::{Draw, Round, Running, driver};
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
@@ -230,6 +231,8 @@ impl<'a> Round<'a> {
             is_parallel |= test.is_numbered && explained.iter().any(|one| one.is_parallel);
             self.arm(pass, slot).statements = kept(explained);
         }
+        let ways = self.round_trips()?;
+        let mut watched = self.watch_others()?;
         let room = self.room(is_parallel)?;
         // Threads of clients inherit the CPUs of this thread.
         let _placement = match &room.cpus[..] {
@@ -325,7 +328,10 @@ impl<'a> Round<'a> {
             let mut observers: Vec<Observer> = self.observers()?;
             let start: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
-            let mut tell = |done: usize| watch(measuring((WARM, 1.0), &measured, done));
+            let mut tell = |done: usize| {
+                watch(measuring((WARM, 1.0), &measured, done));
+                watched.iter_mut().for_each(WatchedServer::look);
+            };
             let slices = relay.run(&measured, cut.slicing, &mut tell, lab.cancel)?;
             let times = relay.relay.take_times();
             pass.seconds = began.elapsed().as_secs_f64();
@@ -354,6 +360,9 @@ impl<'a> Round<'a> {
             }
             Err(error) => return Err(error),
         };
+        let all = || before.iter().chain(&slices);
+        let sent: Vec<u64> = (0..self.running.len()).map(|slot| sent(slot, all())).collect();
+        let mut spoilt = self.judge_others(pass, watched, &sent, clients)?;
         for (slot, end) in ends.iter().enumerate() {
             if let Some(engine) = self.counted(slot, &engines[slot])? {
                 self.arm(pass, slot).engine = engine;
@@ -366,7 +375,7 @@ impl<'a> Round<'a> {
             let arm = self.arm(pass, slot);
             arm.bytes_before = first.get(Metric::DatabaseBytes);
             arm.slice_cost = self.in_slices(slot, &known[slot], &slices);
-            arm.cost = last.since(first);
+            arm.cost.merge(last.since(first));
             arm.status = Status::Done;
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);
@@ -386,6 +395,7 @@ impl<'a> Round<'a> {
             }
             self.arm(pass, slot).work = vec![work.packed()];
         }
+        self.record_round_trips(pass, &ways);
         let client_cpu: u64 = slices.iter().flatten().map(Slice::whole_cpu).sum();
         pass.machine = machine(&pass.arms, client_cpu / 1_000, !is_remote);
         let conduct = Conduct {
@@ -400,7 +410,8 @@ impl<'a> Round<'a> {
             background: if test.class.writes() { None } else { self.background(pass) },
         };
         if comparison.guards {
-            pass.discarded = said(&guards(&conduct));
+            spoilt.extend(guards(&conduct));
+            pass.discarded = said(&spoilt);
         }
         Ok(())
     }

@@ -52,6 +52,7 @@ impl Verdicts<'_> {
         remarks.extend(self.joined());
         remarks.extend(self.scope.claim().map(str::to_string));
         remarks.extend(self.judged.iter().filter_map(|judged| self.differences(judged)));
+        remarks.extend(self.surroundings());
         let equals = self.judged.iter().filter(|judged| judged.is_base).map(|judged| {
             let name = &judged.contender;
             let what = match self.scope {
@@ -100,7 +101,7 @@ impl Verdicts<'_> {
     }
 
     /// The baseline and the contenders.
-    fn arms(&self) -> Vec<&str> {
+    pub(super) fn arms(&self) -> Vec<&str> {
         let contenders = self.judged.iter().map(|judged| judged.contender.as_str());
         std::iter::once(self.base.as_str()).chain(contenders).collect()
     }

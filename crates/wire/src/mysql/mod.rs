@@ -27,6 +27,7 @@ use packet::{
 
 const COM_QUIT: u8 = 0x01;
 const COM_QUERY: u8 = 0x03;
+const COM_PING: u8 = 0x0e;
 const COM_STMT_PREPARE: u8 = 0x16;
 const COM_STMT_EXECUTE: u8 = 0x17;
 const COM_STMT_CLOSE: u8 = 0x19;
@@ -321,6 +322,12 @@ impl Connection for Mysql {
         visitor: &mut dyn RowVisitor,
     ) -> Result<u64, Error> {
         self.visited(statement, values, visitor)
+    }
+
+    fn ping(&mut self) -> Result<(), Error> {
+        self.begin(COM_PING);
+        self.send()?;
+        self.drain().map(drop)
     }
 
     fn transport(&self) -> &'static str {

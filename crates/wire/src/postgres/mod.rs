@@ -263,6 +263,13 @@ impl Connection for Postgres {
         self.visited(statement, values, visitor)
     }
 
+    /// A Sync alone, which begins no transaction.
+    fn ping(&mut self) -> Result<(), Error> {
+        frontend::sync(&mut self.out);
+        self.send()?;
+        self.drain().map(drop)
+    }
+
     fn transport(&self) -> &'static str {
         self.socket.transport()
     }
