@@ -12,6 +12,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::SigHandler;
 use rustix::process::{Pid, Signal, getppid, kill_process_group, set_parent_process_death_signal};
 
 use crate::{Cancelled, User};
@@ -52,6 +53,7 @@ pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
         // error without a text is a number.
         unsafe {
             command.pre_exec(move || {
+                heed(signal)?;
                 set_parent_process_death_signal(Some(signal))?;
                 // rqps may have ended before the signal was requested.
                 match getppid() {
@@ -62,6 +64,18 @@ pub fn command(program: &Path, around: &Surroundings<'_>) -> Command {
         }
     }
     command
+}
+
+/// Has the calling process end at a signal, which it may have been told to ignore: a shell tells
+/// its jobs in the background to ignore SIGINT and SIGQUIT, and these tell what they start.
+fn heed(signal: Signal) -> io::Result<()> {
+    if signal == Signal::KILL {
+        return Ok(());
+    }
+    let signal = nix::sys::signal::Signal::try_from(signal.as_raw())?;
+    // SAFETY: no handler is replaced that other code relies on, since exec would reset it.
+    unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }?;
+    Ok(())
 }
 
 fn kept<'a>(
@@ -359,6 +373,22 @@ mod tests {
         assert!(others.try_wait().unwrap().is_none());
         others.kill().unwrap();
         others.wait().unwrap();
+    }
+
+    #[test]
+    fn a_signal_that_is_ignored_here_ends_the_program_with_its_thread() {
+        let ignored = nix::sys::signal::Signal::SIGUSR1;
+        // SAFETY: nothing in this process waits for this signal.
+        unsafe { nix::sys::signal::signal(ignored, SigHandler::SigIgn) }.unwrap();
+        let at_end = Some(Signal::USR1);
+        let around = Surroundings { folder: Path::new("/"), user: None, environment: &[], at_end };
+        let mut sleep = command(Path::new("/bin/sleep"), &around);
+        let mut child = thread::spawn(move || sleep.arg("600").spawn().unwrap()).join().unwrap();
+        let begun = Instant::now();
+        while child.try_wait().unwrap().is_none() {
+            assert!(begun.elapsed() < PATIENCE, "it lives on");
+            thread::sleep(Duration::from_millis(10));
+        }
     }
 
     #[test]
