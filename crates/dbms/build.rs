@@ -9,7 +9,7 @@ fn main() {
     let is_development = env::var("PROFILE").is_ok_and(|profile| profile == "debug");
     let level = env::var("OPT_LEVEL").ok().filter(|_| !is_development);
     let level = match level.as_deref() {
-        None => "3",
+        None => "2",
         // For gcc the cc crate has no other.
         Some("z") => "s",
         Some(level) => level,

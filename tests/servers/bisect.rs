@@ -99,6 +99,7 @@ fn few(culprit: usize, spin: u32) -> Vec<Change> {
 }
 
 #[test]
+#[ignore = "nightly: takes about a minute beside others"]
 fn an_interrupted_search_goes_on_where_it_was() {
     let world = World::new(&few(6, SPIN));
     let running = world.start(&words(&world.search()));
@@ -224,6 +225,7 @@ fn an_end_that_does_not_build_is_told_with_its_error() {
 
 /// A script for git builds a library and compares it with that of the first commit.
 #[test]
+#[ignore = "nightly: compiles each commit once more"]
 fn a_real_git_bisect_run_is_told_good_bad_and_skip() {
     let mut changes = few(6, SPIN);
     changes[5] = change("does not build", "int sqlite3_step(void *x { return; }\n".into());

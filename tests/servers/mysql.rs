@@ -192,6 +192,7 @@ fn a_frozen_server_costs_time_and_no_data() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn a_frozen_server_does_not_hold_up_the_second_interrupt() {
     for (contender, program) in SERVERS {
         let rqps = Rqps::new();

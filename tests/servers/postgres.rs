@@ -51,6 +51,7 @@ fn data_are_checked_whatever_the_planner_is_set_to() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn three_major_versions_pass_all_checks() {
     let rqps = Rqps::new();
     let versions = ["12.22", "17.6", "18.0"];

@@ -108,6 +108,7 @@ fn own_sql_and_tables_without_an_index_are_compared_on_a_server_of_postgres() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn an_index_of_mysql_is_hidden_in_one_of_two_sessions_and_dropped_in_a_place() {
     let rqps = Rqps::with_own_locks();
     let servers: [fn(&Rqps, &[&str]) -> Server; 2] = [Server::mysql, Server::mariadb];
