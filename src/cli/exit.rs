@@ -147,6 +147,7 @@ fn of_dbms(error: &DbmsError) -> Exit {
         DbmsError::Config { .. }
         | DbmsError::ConfigFile { .. }
         | DbmsError::Setting { .. }
+        | DbmsError::ProcessSetting { .. }
         | DbmsError::Settings { .. }
         | DbmsError::NoMyRocks { .. }
         | DbmsError::Reserved { .. }

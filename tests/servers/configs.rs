@@ -2,6 +2,8 @@
 //! and its report say of them. That each starts on a real build is seen to in `rqps-dbms`.
 
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use crate::common::Rqps;
 use crate::common::processes::signal;
@@ -39,6 +41,32 @@ fn a_config_is_shown_as_its_file_and_as_this_machine_has_it() {
     assert!(!here.contains("shared_buffers = 70%"), "{here}");
     rqps.run("dbms configs x10").refuses(2, &["unknown DBMS or config 'x10': did you mean 'x"]);
     rqps.run("dbms configs postgres:x11").refuses(2, &["postgres has no config 'x11'"]);
+}
+
+#[test]
+fn a_server_has_the_library_variable_and_cpus_of_its_contender_or_does_not_start() {
+    let rqps = Rqps::new();
+    let (library, source) = (rqps.path("empty.so"), rqps.path("empty.c"));
+    fs::write(&source, "int rqps_nothing;\n").unwrap();
+    let compiled = Command::new("cc").args(["-shared", "-o"]).args([&library, &source]).status();
+    assert!(compiled.unwrap().success());
+    let run = |preload: &Path| {
+        let _ = fs::remove_dir_all(rqps.out());
+        let process = "process.cpus=0&process.env.MALLOC_ARENA_MAX=1";
+        let preload = preload.display();
+        rqps.micro(&format!(
+            "a=postgres@17.6?{process}&process.preload={preload} --rows 1K --secs 0.1 --tests point-query"
+        ))
+    };
+    run(&library).ok();
+    let settings = RunResult::of(&rqps.out()).0["contenders"][0]["settings"].clone();
+    assert_eq!(settings["process.preload"], library.display().to_string());
+    assert_eq!(settings["process.env.MALLOC_ARENA_MAX"], "1");
+    assert_eq!(settings["process.cpus"], "0");
+    let failed = run(&source);
+    assert!(!failed.status.success());
+    failed.says(&["did not start", "empty.c' was not loaded"]);
+    rqps.assert_no_server_is_left();
 }
 
 #[test]

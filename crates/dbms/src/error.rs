@@ -35,6 +35,8 @@ pub enum DbmsError {
     NoMyRocks { dbms: Dbms, version: String, root: PathBuf, hint: &'static str },
     #[error("cannot set '{name}': {why}. Remove it")]
     Reserved { name: String, why: &'static str },
+    #[error("cannot set '{name}': {why}")]
+    ProcessSetting { name: String, why: String },
     #[error("'{}': {reason}", library.display())]
     Settings { library: PathBuf, reason: String },
     #[error("sqlite did not accept {name} = {value}: the value is {actual}")]

@@ -26,6 +26,7 @@ mod password;
 mod postgres;
 mod process;
 mod process_id;
+mod process_settings;
 mod query_plan;
 mod remote;
 mod rights;

@@ -21,6 +21,7 @@ use crate::linked;
 use crate::meter::EngineMeter;
 use crate::process;
 use crate::process_id::{Numbers, ProcessId};
+use crate::process_settings::ProcessSettings;
 use crate::server_folder::{self, ServerFolder};
 use crate::{Place, Quiesce, Server};
 
@@ -62,6 +63,7 @@ pub(crate) struct Launch<'a> {
     pub(crate) control: &'static dyn Control,
     /// The server's user, if not rqps's own.
     pub(crate) user: Option<User>,
+    pub(crate) process: &'a ProcessSettings,
     /// Creates the benchmark's database if it does not exist.
     pub(crate) create_database: Arrange,
     /// Sets the password of the only user over loopback.
@@ -102,6 +104,7 @@ pub(crate) struct Managed {
     control: &'static dyn Control,
     target: Target,
     version: String,
+    process: ProcessSettings,
 }
 
 impl Launch<'_> {
@@ -136,6 +139,7 @@ impl Launch<'_> {
         let Prepared { mut command, first, target, url } =
             prepare(&Start { folder: folder.get(), port, cancel })?;
         let log_start = process::length(&place.log);
+        self.process.apply(&mut command);
         process::log_to(&mut command, &place.log)?;
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
@@ -167,9 +171,13 @@ impl Launch<'_> {
             control: self.control,
             target,
             version: String::new(),
+            process: self.process.clone(),
         };
         server.lease.sign()?;
         self.await_answer(&mut server, &first, cancel)?;
+        if let Some(missing) = self.process.missing(server.child.id()) {
+            return Err(self.failed(missing));
+        }
         server.version = self.control.version(&first)?;
         (self.create_database)(&first)?;
         if let Some(password) = &place.password {
@@ -301,6 +309,7 @@ impl Server for Managed {
         let mut settings = self.control.settings(&self.target)?;
         let linked = linked::libraries(self.child.id());
         settings.values.extend(linked.map(|names| (LINKED.to_string(), names)));
+        settings.values.extend(self.process.in_force());
         Ok(settings)
     }
 

@@ -12,6 +12,7 @@ use rqps_plan::{Contender, is_path, suggestion};
 
 use crate::descriptor::Descriptor;
 use crate::error::DbmsError;
+use crate::process_settings::is_of_process;
 use file::{Line, Setting, parse};
 use named::named;
 
@@ -85,7 +86,8 @@ fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
         Some(path) if is_path(path) => expand(contender, &own_file(path)?)?,
         Some(name) => expand(contender, config(contender, name)?.text)?,
     };
-    let own = contender.settings.iter().map(|(name, value)| Setting::new(name, value.clone()));
+    let own = contender.settings.iter().filter(|(name, _)| !is_of_process(name));
+    let own = own.map(|(name, value)| Setting::new(name, value.clone()));
     let mut settings = Vec::new();
     let given: Vec<Setting> = configured.into_iter().chain(own).collect();
     for (name, value, unless) in <&Descriptor>::from(contender).implied {

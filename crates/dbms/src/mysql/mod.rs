@@ -29,6 +29,7 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::Runs;
+use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
 use crate::{Dbms, Place, Server};
@@ -82,6 +83,7 @@ pub(crate) struct Mysql {
     options: Options,
     engine: String,
     settings: Settings,
+    process: ProcessSettings,
     user: Option<User>,
 }
 
@@ -103,7 +105,8 @@ impl Mysql {
         };
         let settings = vocabulary.settings(contender)?;
         let spec = contender.spec();
-        Ok(Mysql { installed, spec, options, engine, settings, user })
+        let process = ProcessSettings::of(contender)?;
+        Ok(Mysql { installed, spec, options, engine, settings, process, user })
     }
 
     fn dbms(&self) -> Name {
@@ -206,6 +209,7 @@ impl Dbms for Mysql {
             signals: SIGNALS,
             control: &MysqlControl::Own,
             user: self.user,
+            process: &self.process,
             create_database,
             set_password,
         };

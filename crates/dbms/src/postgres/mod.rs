@@ -27,6 +27,7 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::{self, Runs};
+use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
 use crate::source::Installed;
 use crate::{Dbms, Place, Server};
@@ -73,6 +74,7 @@ pub(crate) struct Postgres {
     installed: Installed,
     spec: String,
     settings: Settings,
+    process: ProcessSettings,
     user: Option<User>,
 }
 
@@ -96,7 +98,8 @@ impl Postgres {
         let vocabulary = Vocabulary { version, names: &names, knows: &knows, reserved: &reserved };
         let settings = vocabulary.settings(contender)?;
         let spec = contender.spec();
-        Ok(Postgres { installed, spec, settings, user })
+        let process = ProcessSettings::of(contender)?;
+        Ok(Postgres { installed, spec, settings, process, user })
     }
 
     fn create(&self, place: &Place) -> Result<(), DbmsError> {
@@ -192,6 +195,7 @@ impl Postgres {
             signals: SIGNALS,
             control: &PostgresControl,
             user: self.user,
+            process: &self.process,
             create_database,
             set_password,
         }

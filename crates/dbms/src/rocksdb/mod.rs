@@ -19,6 +19,7 @@ use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::{self, Runs};
+use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
 use crate::source::{self, Installed, Tell};
 use crate::{Dbms, Place, Server};
@@ -47,6 +48,7 @@ pub(crate) struct Rocksdb {
     installed: Installed,
     spec: String,
     settings: Settings,
+    process: ProcessSettings,
     user: Option<User>,
 }
 
@@ -85,7 +87,8 @@ impl Rocksdb {
         }
         // RocksDB's own words for values that it does not take, before anything is loaded.
         host::options(&library, &settings, tell)?;
-        Ok(Rocksdb { installed, spec: contender.spec(), settings, user })
+        let process = ProcessSettings::of(contender)?;
+        Ok(Rocksdb { installed, spec: contender.spec(), settings, process, user })
     }
 }
 
@@ -160,6 +163,7 @@ impl Dbms for Rocksdb {
             signals: SIGNALS,
             control: &RocksdbControl,
             user: self.user,
+            process: &self.process,
             create_database: |_| Ok(()),
             // It has no port.
             set_password: |_, _| Ok(()),

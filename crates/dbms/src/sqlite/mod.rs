@@ -18,6 +18,7 @@ use crate::files;
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
+use crate::process_settings::ProcessSettings;
 use crate::source::{self, SourceError};
 use crate::{Dbms, Installed, Place, Quiesce, Server};
 
@@ -104,6 +105,7 @@ impl Sqlite {
         let knows = |name: &str| known.iter().any(|known| known == name);
         let vocabulary =
             Vocabulary { version: &version, names: &known, knows: &knows, reserved: &|_| None };
+        ProcessSettings::refuse(contender)?;
         let mut pragmas = vocabulary.settings(contender)?;
         for (name, value) in &mut pragmas {
             match (bytes(value), name.to_ascii_lowercase().as_str()) {
