@@ -81,7 +81,7 @@ fn a_rate_that_cannot_be_reached_is_told_with_the_rate_that_was() {
 #[test]
 #[ignore = "nightly: needs the machine for itself, for a while"]
 fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
-    let rqps = Rqps::with_own_locks();
+    let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
     script(&file, 1);
     let contenders = "old=postgres@17.6?geqo_seed=0.2 slow=postgres@17.6?geqo_seed=0.3";

@@ -47,7 +47,7 @@ fn ratio(comparison: &Value, contender: usize) -> f64 {
 #[test]
 #[ignore = "nightly: needs the machine for itself, for a while"]
 fn a_slower_server_and_a_slower_setting_of_one_server_are_found_at_the_same_size() {
-    let rqps = Rqps::with_own_locks();
+    let rqps = Rqps::alone();
     let (fast, slow) = (with_guest(&rqps, &[]), with_guest(&rqps, &[SLOW]));
     let before = [fast.everything(), slow.everything()];
     let (a, b) = (fast.url("guest", "bench"), slow.url("guest", "bench"));
@@ -91,7 +91,7 @@ fn a_slower_server_and_a_slower_setting_of_one_server_are_found_at_the_same_size
 #[test]
 #[ignore = "nightly: needs the machine for itself, for a while"]
 fn servers_that_are_alike_are_not_told_apart_and_tests_that_write_have_tables_of_their_own() {
-    let rqps = Rqps::with_own_locks();
+    let rqps = Rqps::alone();
     let (one, other) = (with_guest(&rqps, &[]), with_guest(&rqps, &[]));
     let before = [one.everything(), other.everything()];
     let contenders = format!("a={} b={}", one.url("guest", "bench"), other.url("guest", "bench"));
@@ -207,7 +207,7 @@ fn a_command_restarts_a_server_in_each_round_and_the_server_must_show_it() {
 #[test]
 #[ignore = "nightly: needs the machine for itself, for a while"]
 fn what_a_pooler_costs_has_a_verdict() {
-    let rqps = Rqps::with_own_locks();
+    let rqps = Rqps::alone();
     let server = with_guest(&rqps, &[]);
     let pooler = Pooler::before(&server, "pool_mode = session\ndefault_pool_size = 40");
     let before = server.everything();

@@ -192,7 +192,8 @@ fn differ(base: &ContenderRecord, contender: &ContenderRecord) -> Vec<String> {
     ];
     let facts = facts.into_iter().filter(|(_, one, other)| one != other);
     let facts = facts.map(|(name, one, other)| format!("{name} {one}/{other}"));
-    let is_told = |name: &&String| !PLACES.contains(&name.as_str());
+    // The search path is rqps's choice: the schema of the contender's own tables.
+    let is_told = |name: &&String| !PLACES.contains(&name.as_str()) && *name != "search_path";
     let names: BTreeSet<&String> =
         base.settings.keys().chain(contender.settings.keys()).filter(is_told).collect();
     let settings = names.into_iter().filter_map(|name| {
@@ -260,8 +261,11 @@ mod tests {
 
     #[test]
     fn versions_and_settings_are_named_and_places_are_not() {
-        let one = record("16.4", &[("jit", "on"), ("port", "1"), ("work_mem", "4096 x kB")]);
-        let mut other = record("17.2", &[("jit", "off"), ("port", "2"), ("work_mem", "4096 x kB")]);
+        let settings = |jit, port, path| {
+            [("jit", jit), ("port", port), ("search_path", path), ("work_mem", "4096 x kB")]
+        };
+        let one = record("16.4", &settings("on", "1", "rqps"));
+        let mut other = record("17.2", &settings("off", "2", "rqps_2"));
         assert_eq!(differ(&one, &other), ["version 16.4/17.2", "jit on/off"]);
         let mut one = one;
         for record in [&mut one, &mut other] {
