@@ -44,7 +44,7 @@ fn a_config_is_shown_as_its_file_and_as_this_machine_has_it() {
 }
 
 #[test]
-fn a_server_has_the_library_variable_and_cpus_of_its_contender_or_does_not_start() {
+fn a_server_has_the_library_and_variable_of_its_contender_or_does_not_start() {
     let rqps = Rqps::new();
     let (library, source) = (rqps.path("empty.so"), rqps.path("empty.c"));
     fs::write(&source, "int rqps_nothing;\n").unwrap();
@@ -52,7 +52,7 @@ fn a_server_has_the_library_variable_and_cpus_of_its_contender_or_does_not_start
     assert!(compiled.unwrap().success());
     let run = |preload: &Path| {
         let _ = fs::remove_dir_all(rqps.out());
-        let process = "process.cpus=0&process.env.MALLOC_ARENA_MAX=1";
+        let process = "process.env.MALLOC_ARENA_MAX=1";
         let preload = preload.display();
         rqps.micro(&format!(
             "a=postgres@17.6?{process}&process.preload={preload} --rows 1K --secs 0.1 --tests point-query"
@@ -62,7 +62,6 @@ fn a_server_has_the_library_variable_and_cpus_of_its_contender_or_does_not_start
     let settings = RunResult::of(&rqps.out()).0["contenders"][0]["settings"].clone();
     assert_eq!(settings["process.preload"], library.display().to_string());
     assert_eq!(settings["process.env.MALLOC_ARENA_MAX"], "1");
-    assert_eq!(settings["process.cpus"], "0");
     let failed = run(&source);
     assert!(!failed.status.success());
     failed.says(&["did not start", "empty.c' was not loaded"]);

@@ -1,22 +1,20 @@
 //! How the process of a contender's server is started, beside the settings of its DBMS: variables,
-//! a library that is loaded before all others, CPUs. They are written like settings, with a start
-//! that no DBMS has: `process.cpus=0-1`.
+//! and a library that is loaded before all others. They are written like settings, with a start
+//! that no DBMS has: `process.preload=/path/lib.so`. CPUs are not among them, since comparisons
+//! place servers themselves.
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rqps_plan::Contender;
-use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use crate::error::DbmsError;
 
 const START: &str = "process.";
 const VARIABLE: &str = "env.";
 const PRELOAD: &str = "preload";
-const CPUS: &str = "cpus";
 
 /// The variable of ld.so(8) with libraries that are loaded first.
 const LD_PRELOAD: &str = "LD_PRELOAD";
@@ -36,8 +34,6 @@ pub(crate) fn is_of_process(name: &str) -> bool {
 pub(crate) struct ProcessSettings {
     variables: Vec<(String, String)>,
     preload: Option<PathBuf>,
-    /// As they are written, and what that means.
-    cpus: Option<(String, Vec<usize>)>,
 }
 
 impl ProcessSettings {
@@ -67,12 +63,7 @@ impl ProcessSettings {
         }
         match name {
             PRELOAD => self.preload = Some(library(value)?),
-            CPUS => self.cpus = Some((value.to_string(), cpus(value)?)),
-            _ => {
-                return Err(format!(
-                    "there are {START}{CPUS}, {START}{PRELOAD} and {START}{VARIABLE}NAME"
-                ));
-            }
+            _ => return Err(format!("there are {START}{PRELOAD} and {START}{VARIABLE}NAME")),
         }
         Ok(())
     }
@@ -88,12 +79,6 @@ impl ProcessSettings {
                 all.push(others);
             }
             command.env(LD_PRELOAD, all);
-        }
-        if let Some((_, cpus)) = &self.cpus {
-            let mut set = CpuSet::new();
-            cpus.iter().for_each(|cpu| set.set(*cpu));
-            // SAFETY: between fork and exec this is one system call, and allocates nothing.
-            unsafe { command.pre_exec(move || Ok(sched_setaffinity(None, &set)?)) };
         }
     }
 
@@ -111,8 +96,8 @@ impl ProcessSettings {
             dropped.map(|(name, _)| format!("its environment lacks {name} after the start"));
         let is_loaded = |library: &&PathBuf| {
             let path = fs::canonicalize(library).unwrap_or_else(|_| library.to_path_buf());
-            let maps = String::from_utf8_lossy(&read("maps")).into_owned();
-            maps.lines().any(|line| line.ends_with(&*path.to_string_lossy()))
+            let (maps, end) = (read("maps"), format!(" {}", path.display()));
+            String::from_utf8_lossy(&maps).lines().any(|line| line.ends_with(&end))
         };
         let library = self.preload.as_ref().filter(|library| !is_loaded(library));
         let library = library.map(|path| {
@@ -122,14 +107,7 @@ impl ProcessSettings {
                 path.display()
             )
         });
-        let elsewhere = self.cpus.as_ref().filter(|(_, cpus)| {
-            let status = String::from_utf8_lossy(&read("status")).into_owned();
-            let mut lines = status.lines();
-            let allowed = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
-            allowed.and_then(listed).as_ref() != Some(cpus)
-        });
-        let cpus = elsewhere.map(|(text, _)| format!("it does not run on the CPUs {text}"));
-        variable.or(library).or(cpus)
+        variable.or(library)
     }
 
     /// By name, for the settings in force.
@@ -139,8 +117,7 @@ impl ProcessSettings {
             variables.map(|(name, value)| (format!("{START}{VARIABLE}{name}"), value.clone()));
         let preload = self.preload.iter();
         let preload = preload.map(|path| (format!("{START}{PRELOAD}"), path.display().to_string()));
-        let cpus = self.cpus.iter().map(|(text, _)| (format!("{START}{CPUS}"), text.clone()));
-        variables.chain(preload).chain(cpus)
+        variables.chain(preload)
     }
 }
 
@@ -188,36 +165,11 @@ fn library(value: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn cpus(value: &str) -> Result<Vec<usize>, String> {
-    let cpus = listed(value).filter(|cpus| !cpus.is_empty());
-    let cpus = cpus.ok_or("write a list as in 0,2-3")?;
-    let here = sched_getaffinity(None).map_err(|error| format!("cannot read CPUs: {error}"))?;
-    match cpus.iter().find(|cpu| **cpu >= CpuSet::MAX_CPU || !here.is_set(**cpu)) {
-        Some(cpu) => Err(format!("rqps may not use a CPU {cpu} here")),
-        None => Ok(cpus),
-    }
-}
-
-/// The CPUs of a list as the kernel writes them, in order. None if it is no list.
-fn listed(text: &str) -> Option<Vec<usize>> {
-    /// More than any machine has, so that a range cannot take all memory.
-    const MOST: usize = 1 << 16;
-    let mut cpus = Vec::new();
-    for part in text.trim().split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last) = (first.parse::<usize>().ok()?, last.parse::<usize>().ok()?);
-        if first > last || last >= MOST {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::process::Stdio;
+
     use super::*;
 
     fn of(settings: &str) -> Result<ProcessSettings, String> {
@@ -227,11 +179,14 @@ mod tests {
 
     #[test]
     fn a_process_has_what_its_settings_say_and_it_is_seen_if_not() {
-        let text = "work_mem=64MB&process.env.MALLOC_ARENA_MAX=2&process.cpus=0";
+        let text = "work_mem=64MB&process.env.MALLOC_ARENA_MAX=2";
         let settings = of(text).unwrap();
-        let mut sleep = Command::new("/bin/sleep");
-        settings.apply(sleep.arg("600").env_clear());
-        let mut child = sleep.spawn().unwrap();
+        let mut cat = Command::new("/bin/cat");
+        settings.apply(cat.env_clear().stdin(Stdio::piped()).stdout(Stdio::piped()));
+        let mut child = cat.spawn().unwrap();
+        // The kernel shows its environment a moment after the start: it answers later.
+        child.stdin.as_mut().unwrap().write_all(b"!").unwrap();
+        child.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
         let found = settings.missing(child.id());
         let other = of("process.env.MALLOC_ARENA_MAX=3").unwrap().missing(child.id());
         child.kill().unwrap();
@@ -242,8 +197,7 @@ mod tests {
             Some("its environment lacks MALLOC_ARENA_MAX after the start")
         );
         let named: Vec<_> = settings.in_force().collect();
-        let expected = [("process.env.MALLOC_ARENA_MAX", "2"), ("process.cpus", "0")];
-        assert_eq!(named, expected.map(|(name, value)| (name.to_string(), value.to_string())));
+        assert_eq!(named, [("process.env.MALLOC_ARENA_MAX".to_string(), "2".to_string())]);
     }
 
     #[test]
@@ -251,7 +205,7 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let settings = of(&format!("process.preload={}", file.path().display())).unwrap();
         let mut sleep = Command::new("/bin/sleep");
-        settings.apply(sleep.arg("600").stderr(std::process::Stdio::null()));
+        settings.apply(sleep.arg("600").stderr(Stdio::null()));
         let mut child = sleep.spawn().unwrap();
         let found = settings.missing(child.id()).unwrap_or_default();
         child.kill().unwrap();
@@ -262,11 +216,7 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_with_what_can() {
         for (settings, says) in [
-            ("process.nice=5", "there are process.cpus, process.preload and process.env.NAME"),
-            ("process.cpus=two", "write a list as in 0,2-3"),
-            ("process.cpus=3-1", "write a list as in 0,2-3"),
-            ("process.cpus=0-99999999999", "write a list as in 0,2-3"),
-            ("process.cpus=9999", "rqps may not use a CPU 9999 here"),
+            ("process.cpus=0", "there are process.preload and process.env.NAME"),
             ("process.preload=jemalloc.so", "write the whole path"),
             ("process.preload=/no/such.so", "there is no such file"),
             ("process.preload=/a:/b", "no path with a colon or a space"),
@@ -278,15 +228,8 @@ mod tests {
             let error = of(settings).unwrap_err();
             assert!(error.contains(says), "{settings}: {error}");
         }
-        let sqlite = "sqlite?process.cpus=0".parse().unwrap();
+        let sqlite = "sqlite?process.env.A=1".parse().unwrap();
         let error = ProcessSettings::refuse(&sqlite).unwrap_err().to_string();
         assert!(error.contains("sqlite runs in the process of rqps"), "{error}");
-    }
-
-    #[test]
-    fn lists_of_cpus_are_those_of_the_kernel() {
-        assert_eq!(listed("\t0-1,3\n"), Some(vec![0, 1, 3]));
-        assert_eq!(listed("3,0,0-1"), Some(vec![0, 1, 3]));
-        assert_eq!(listed(""), None);
     }
 }
