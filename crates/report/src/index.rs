@@ -1,13 +1,13 @@
 //! A folder of runs as a page, and as JSON.
 
 use maud::{Markup, PreEscaped, html};
+use rqps_document::html::below;
 use rqps_store::{Run, Status};
 use serde::Serialize;
 
 use crate::comparison::{Judged, Verdicts, class, counts, label};
 use crate::html::{STYLE, framed};
 use crate::model::{Model, Prose, shares};
-use crate::render::html::below;
 
 const SCRIPT: &str = include_str!("../assets/index.js");
 

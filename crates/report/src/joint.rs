@@ -1,9 +1,10 @@
 //! A report about several runs together, such as those of a fleet or of a search, in every format.
 
+use rqps_document::Document;
+use rqps_document::{Terminal, markdown, terminal};
+
 use crate::build::Extent;
-use crate::document::Document;
 use crate::html::page_of;
-use crate::render::{Terminal, markdown, terminal};
 
 /// What a report about several runs says.
 pub struct JointReport {

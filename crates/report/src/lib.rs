@@ -7,7 +7,6 @@ mod bisect;
 mod build;
 mod comparison;
 mod csv;
-mod document;
 mod export;
 mod fleet;
 mod html;
@@ -15,11 +14,11 @@ mod index;
 mod joint;
 mod json;
 mod model;
-mod render;
 mod report;
 mod track;
 
 use build::Extent;
+use rqps_document::{markdown, terminal};
 
 pub use crate::csv::{
     csv, has_metrics, has_times, latency_csv, metrics_csv, seconds_csv, suite_files, verdicts_csv,
@@ -33,8 +32,8 @@ pub use html::html;
 pub use index::{Entry, Found, Summary, index_html, index_json};
 pub use joint::JointReport;
 pub use json::{SCHEMA, result_json, write_result_json};
-pub use render::{Colour, Terminal};
 pub use report::Report;
+pub use rqps_document::{Colour, Terminal};
 pub use rqps_stats::verdict::ESTIMATOR;
 pub use track::{
     ExportFormat, SiteOptions, TrackExport, alert_json, track_export, track_nights, track_site,
@@ -43,15 +42,15 @@ pub use track::{
 
 /// What a terminal shows after a run: the result, its causes and how certain it is.
 pub fn text(report: &Report<'_>, terminal: Terminal) -> String {
-    render::terminal::render(&build::document(report, Extent::Screen), terminal)
+    terminal::render(&build::document(report, Extent::Screen), terminal)
 }
 
 /// The whole result as text, with sizes, response times and the other tables of a post.
 pub fn post(report: &Report<'_>, terminal: Terminal) -> String {
-    render::terminal::render(&build::document(report, Extent::Post), terminal)
+    terminal::render(&build::document(report, Extent::Post), terminal)
 }
 
 /// The result in Markdown for a pull request: at most sixty lines.
 pub fn summary_markdown(report: &Report<'_>) -> String {
-    render::markdown::render(&build::document(report, Extent::Comment))
+    markdown::render(&build::document(report, Extent::Comment))
 }

@@ -1,6 +1,7 @@
 //! What a search among commits says: the commit with its probability, what was measured and in
 //! which order, and what could not be built.
 
+use rqps_document::{Block, Cell, Document, Heading, Inline, Row, Style, Table, Text, Tone};
 use rqps_study::{
     BuildAttempt, CommitSearch, FoundCommits, MadeComparison, SearchKind, SearchMetric,
     SearchResult, SearchedCommit, TestEffect, label,
@@ -11,7 +12,6 @@ use super::{
 };
 use crate::build::Extent;
 use crate::comparison::{change, with_interval};
-use crate::document::{Block, Cell, Document, Heading, Inline, Row, Style, Table, Text, Tone};
 use crate::model::shell_line;
 
 /// Commits of the credible set that are named in a sentence.

@@ -4,6 +4,7 @@ mod commits;
 mod json;
 mod releases;
 
+use rqps_document::{Block, Cell, Document, Heading, Picture, Row, Table};
 use rqps_stats::{Estimate, Interval};
 use rqps_study::{
     CommitSearch, ReleaseScan, ScanResult, SearchDirection, SearchResult, TestEffect,
@@ -11,7 +12,6 @@ use rqps_study::{
 
 use crate::build::Extent;
 use crate::comparison::{ratio, span};
-use crate::document::{Block, Cell, Document, Heading, Picture, Row, Table};
 use crate::joint::JointReport;
 
 /// The page beside a comparison of a search, and beside a search.

@@ -1,11 +1,11 @@
 //! What a scan of releases says: the steps between them, and each release beside the first.
 
+use rqps_document::{Block, Cell, Document, Heading, Inline, Row, Style, Table, Text, Tone};
 use rqps_study::{MeasuredReleases, ReleaseScan, ReleaseStep, ScanResult, TestEffect};
 
 use super::{IN_COMMENT, IntervalScale, PAGE, SearchPlace, further, many, of_effect};
 use crate::build::Extent;
 use crate::comparison::with_interval;
-use crate::document::{Block, Cell, Document, Heading, Inline, Row, Style, Table, Text, Tone};
 
 /// A scan with its result.
 type Scanned<'a> = (&'a ReleaseScan, &'a ScanResult);

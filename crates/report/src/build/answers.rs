@@ -2,14 +2,14 @@
 //! it is measured.
 
 use rqps_analysis::comparison::{Answered, PlanVerdict, Total};
+use rqps_document::{
+    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
+};
 use rqps_plan::RowsVerdict;
 use rqps_stats::{Estimate, Interval};
 
 use super::Extent;
 use crate::comparison::{Judged, Verdicts, chip, with_interval};
-use crate::document::{
-    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
-};
 use crate::model::number::{duration, significant};
 
 /// Queries of a contender that a comment names.

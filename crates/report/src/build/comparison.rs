@@ -2,14 +2,14 @@
 
 use rqps_analysis::comparison::Time;
 use rqps_analysis::diagnosis::Finding;
+use rqps_document::{
+    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
+};
 use rqps_plan::{Scope, ServiceLevel};
 use rqps_stats::Estimate;
 
 use super::{Extent, Titled, answers, instructions, profile, steps, verdicts};
 use crate::comparison::{Judged, TAIL, Verdicts, metrics_together, ratio, span, time_told};
-use crate::document::{
-    Block, Cell, Heading, Inline, List, ListItem, Row, Style, Table, Text, Tone, rest,
-};
 use crate::model::Model;
 use crate::model::number::duration;
 

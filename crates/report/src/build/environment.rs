@@ -1,10 +1,10 @@
 //! The contenders, their settings and the machine.
 
 use rqps_analysis::merged::origins;
+use rqps_document::{Block, Cell, Heading, Inline, Row, Table};
 use rqps_plan::Flags;
 use rqps_store::{ContenderRecord, Manifest, Run};
 
-use crate::document::{Block, Cell, Heading, Inline, Row, Table};
 use crate::model::{Model, differences};
 
 /// The section of a page.

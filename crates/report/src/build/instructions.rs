@@ -4,12 +4,12 @@ use rqps_analysis::comparison::{
     CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE,
 };
 use rqps_analysis::diagnosis::{SAME, grouped, signed};
+use rqps_document::{Block, Cell, Heading, List, ListItem, Row, Style, Table, Text, rest};
 use rqps_stats::label::Label;
 
 use super::Extent;
 use super::comparison::relative;
 use crate::comparison::{Judged, Verdicts};
-use crate::document::{Block, Cell, Heading, List, ListItem, Row, Style, Table, Text, rest};
 
 /// At most this many functions of a test, and tests in a comment, are shown.
 const MOST: usize = 8;

@@ -1,12 +1,12 @@
 //! The meaning of columns and words, also in print.
 
+use rqps_document::Block;
 use rqps_plan::Scope;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{COSTS, Column, METRICS};
 
 use super::why;
 use crate::comparison::{Verdicts, posts_columns};
-use crate::document::Block;
 use crate::model::{MEASURES, Matrix, Model};
 
 /// Verdicts in the order of severity; docs/verdicts.md has the rules.

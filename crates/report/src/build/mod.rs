@@ -13,10 +13,10 @@ pub(crate) mod tests;
 mod verdicts;
 pub(crate) mod why;
 
+use rqps_document::{Block, Document, Inline, Style, Table, at_most};
 use rqps_plan::Counts;
 
 use crate::Report;
-use crate::document::{Block, Document, Inline, Style, Table, at_most};
 use crate::model::number::by_names;
 use crate::model::{Prose, StepModel, printable};
 

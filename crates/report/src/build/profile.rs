@@ -1,10 +1,10 @@
 //! The functions of a profiled test that cost more or less than in the baseline.
 
 use rqps_analysis::comparison::Profiled;
+use rqps_document::{Block, Cell, Heading, Row, Style, Table};
 use rqps_stats::profile::Function;
 
 use crate::comparison::{profile_notes, profile_numbers, profile_told, readable};
-use crate::document::{Block, Cell, Heading, Row, Style, Table};
 
 const NOTHING: &str = "No function has changed significantly.";
 

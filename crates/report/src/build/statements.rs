@@ -1,8 +1,8 @@
 //! The statements of a test or step, and their query plans in each DBMS.
 
+use rqps_document::{Block, Fold, Inline, List, ListItem, Style, Text};
 use rqps_store::{Planning, StatementRecord};
 
-use crate::document::{Block, Fold, Inline, List, ListItem, Style, Text};
 use crate::model::number::{duration, significant};
 
 const NOTE: &str = "? is a value that is drawn anew each time. A query plan is the shape from \

@@ -1,13 +1,13 @@
 //! What a run of the Insert Benchmark says: its steps, and their details. A page has the same
 //! details for every kind of step.
 
+use rqps_document::{Bars, Block, Figure, Inline, List, ListItem, Style, Table, Tone};
 use rqps_plan::Counts;
 use rqps_stats::bands::{Relative, relative_band};
 
 use super::statements::{By, statements};
 use super::{Extent, Titled};
 use crate::comparison::metrics_together;
-use crate::document::{Bars, Block, Figure, Inline, List, ListItem, Style, Table, Tone};
 use crate::model::{
     ABSOLUTE_NOTE, ENGINE_NOTE, HISTOGRAM_NOTE, LAG_NOTE, METRICS_NOTE, Measured, Model,
     RELATIVE_NOTE, SHORT_NOTE, SLA_NOTE, StepModel, absolute, all_sizes, costs, cpu_split,

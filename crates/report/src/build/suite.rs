@@ -1,10 +1,10 @@
 //! What a run of the microbenchmarks says, as the posts print it: numbers first, the test last, in
 //! four groups.
 
+use rqps_document::{Block, Fold, List, ListItem, Picture, Style, Table};
 use rqps_stats::bands::published_band;
 
 use super::{Extent, Titled, steps};
-use crate::document::{Block, Fold, List, ListItem, Picture, Style, Table};
 use crate::model::{
     BUSY, Growth, MEASURES, Measure, Model, PUBLISHED_NOTE, SCALEUP_NOTE, SHARE, Suite, Test,
     UNREPORTED, normalised,

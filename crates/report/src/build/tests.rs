@@ -1,11 +1,12 @@
 //! Every test of a comparison, folded, for a page: its rounds as dots in the order of time and as
 //! numbers, and the tables that are pooled over rounds.
 
+use rqps_document::{Block, Cell, Chip, Figure, Fold, Heading, Inline, Row, Style, Table};
+
 use super::comparison::{time_cells, time_headings};
 use super::statements::{By, statements};
 use super::{Titled, steps};
 use crate::comparison::Verdicts;
-use crate::document::{Block, Cell, Chip, Figure, Fold, Heading, Inline, Row, Style, Table};
 use crate::model::{Matrix, MatrixRow, Model};
 
 const NOTE: &str = "Each dot is a contender in a round. Lines join the dots of a round: a busy \

@@ -1,5 +1,6 @@
 //! The verdicts of a comparison as tables by test.
 
+use rqps_document::{Cell, Content, Heading, Picture, Row, Table, Tone, rest};
 use rqps_stats::Estimate;
 use rqps_stats::label::Label;
 
@@ -7,7 +8,6 @@ use crate::comparison::{
     Judged, SHORT_MISSED, Verdicts, change, counts, ratio, reach, short, span,
 };
 use crate::comparison::{TAIL, chip, is_change, with_interval, word};
-use crate::document::{Cell, Content, Heading, Picture, Row, Table, Tone, rest};
 
 const SHORT: &str = "slower, faster: significant, and by at least the margin; in parentheses: by \
      less; costlier: as fast, but an operation costs more; same: no change; unclear: inconclusive; \

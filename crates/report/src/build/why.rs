@@ -1,14 +1,16 @@
 //! Why a contender is slower or faster: where the time of the counted operations went, and which
 //! costs changed.
 
-use rqps_analysis::diagnosis::{Change, Evidence, budget};
+use rqps_analysis::diagnosis::{Change, Evidence, Part, budget};
+use rqps_document::{
+    Block, Cell, Figure, Fold, Heading, Picture, Row, Table, Tone, Waterfall, WaterfallBar,
+};
 use rqps_stats::Interval;
 use rqps_stats::digits::Digits;
 use rqps_stats::verdict::Verdict;
 
 use super::comparison::relative;
 use crate::comparison::{Judged, Verdicts, chip, is_change};
-use crate::document::{Block, Cell, Figure, Fold, Heading, Picture, Row, Table, Tone, Waterfall};
 
 const BUDGET_NOTE: &str = "The plots show a connection's time in microseconds, contender minus baseline. The bars \
      add up to the change: blue is less, orange is more. A line, and the number after ±, is the 95 % interval over \
@@ -78,15 +80,21 @@ fn contender(verdicts: &Verdicts<'_>, judged: &Judged<'_>) -> Block {
 }
 
 fn waterfall(verdict: &Verdict, evidence: &Evidence, pair: &str) -> Waterfall {
-    let mut bars = budget(evidence);
-    bars.retain(|bar| bar.part.is_some() || bar.change.abs() >= 0.05);
+    let parts = budget(evidence).into_iter();
+    let parts = parts.filter(|bar| bar.part.is_some() || bar.change.abs() >= 0.05);
+    let bars = parts.map(|bar| WaterfallBar {
+        name: bar.part.map_or("unaccounted", Part::name),
+        change: bar.change,
+        interval: bar.interval,
+        is_sure: bar.is_sure,
+    });
     Waterfall {
         test: evidence.test.to_string(),
         label: chip(&verdict.label),
         saved_as: format!("Where the time of {} went: {pair}", evidence.test),
         baseline: evidence.time.base,
         contender: evidence.time.contender,
-        bars,
+        bars: bars.collect(),
         change: evidence.time.change.ends(),
     }
 }

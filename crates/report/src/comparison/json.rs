@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rqps_analysis::comparison::{
     self, ChangeKind, Observed, Quantity, background, idle, level, per_statement, refusal,
 };
+use rqps_document::plain;
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
 use rqps_stats::Estimate;
@@ -18,7 +19,6 @@ use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, ti
 use super::instructions_json::{self, CountJson};
 use super::profile_json::{self, Profile};
 use super::{Judged, Verdicts, label};
-use crate::document::plain;
 
 #[derive(Serialize)]
 pub(crate) struct Comparison<'a> {

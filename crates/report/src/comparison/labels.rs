@@ -1,11 +1,11 @@
 //! The names of labels, and how many tests have each.
 
 use rqps_analysis::builds;
+use rqps_document::Chip;
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
 use super::{Judged, Verdicts};
-use crate::document::Chip;
 
 /// How a label is named: for programs, in the style sheet, where there is little room, in a
 /// sentence, and there for more than one test.

@@ -1,6 +1,7 @@
 //! Percentiles of times in words and rows.
 
 use rqps_analysis::comparison::Time;
+use rqps_document::{Inline, Text};
 use rqps_plan::Method;
 use rqps_stats::Estimate;
 use rqps_stats::label::Label;
@@ -10,7 +11,6 @@ use super::json::{finite, ratio};
 use super::labels::{class, label};
 use super::printed::with_interval;
 use super::{Judged, Verdicts};
-use crate::document::{Inline, Text};
 
 /// The verdict on a percentile as a row of a table, for spreadsheets and scripts. An unknown value,
 /// or an end that is not bounded, is none.

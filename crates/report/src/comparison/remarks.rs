@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_analysis::comparison::{Drift, Observed, Unsteady, other_percent, refusal};
+use rqps_document::{Inline, Text};
 use rqps_plan::{Scope, StoredBaseline};
 use rqps_stats::digits::Digits;
 use rqps_stats::label::{CONTROL_HIT_ALPHA, Label};
@@ -13,7 +14,6 @@ use rqps_store::RoundRecord;
 
 use super::joined::spans;
 use super::{Judged, Verdicts, class, counts, with_interval, word};
-use crate::document::{Inline, Text};
 use crate::model::number::by_names;
 use crate::model::{loaded, method};
 
@@ -228,20 +228,24 @@ impl Verdicts<'_> {
         kinds.into_iter().map(sentence).collect()
     }
 
-    /// Notes on arms, with their rounds.
+    /// Notes on arms, with their rounds. Arms of which the same is said share a sentence.
     fn notes(&self) -> Vec<String> {
-        let mut notes: BTreeMap<String, BTreeSet<u32>> = BTreeMap::new();
+        let mut notes: BTreeMap<(&str, &str), BTreeSet<u32>> = BTreeMap::new();
         for pass in self.tests.iter().flat_map(|test| test.counted()) {
             for (contender, side) in &pass.arms {
                 let Some(note) = &side.note else { continue };
-                notes.entry(format!("{contender}: {note}")).or_default().insert(pass.round);
+                notes.entry((note, contender)).or_default().insert(pass.round);
             }
         }
-        let sentence = |(note, rounds): (String, BTreeSet<u32>)| {
+        let mut alike: BTreeMap<(&str, BTreeSet<u32>), Vec<&str>> = BTreeMap::new();
+        for ((note, contender), rounds) in notes {
+            alike.entry((note, rounds)).or_default().push(contender);
+        }
+        let sentence = |((note, rounds), contenders): ((&str, BTreeSet<u32>), Vec<&str>)| {
             let word = if rounds.len() == 1 { "round" } else { "rounds" };
-            format!("{note} ({word} {}).", spans(&rounds))
+            format!("{}: {note} ({word} {}).", contenders.join(", "), spans(&rounds))
         };
-        notes.into_iter().map(sentence).collect()
+        alike.into_iter().map(sentence).collect()
     }
 
     /// The rounds that the verdicts come from, and the adjustment for the number of tests.

@@ -1,13 +1,13 @@
 //! Whole runs pooled over rounds, as if each test were a single step, with everything that is known
 //! of a step.
 
+use rqps_document::Table;
 use rqps_plan::Counts;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 use rqps_stats::{Column, METRICS};
 use rqps_store::RoundRecord;
 
 use super::Verdicts;
-use crate::document::Table;
 use crate::model::{Model, StepModel, by_known_column};
 
 impl Verdicts<'_> {

@@ -1,10 +1,10 @@
 //! The microbenchmarks for spreadsheets and scripts.
 
+use rqps_document::Row;
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
 
 use super::Rows;
 use crate::Report;
-use crate::document::Row;
 use crate::model::{MEASURES, Suite, share};
 
 /// The additional files of a run of the microbenchmarks, by name. `relative.csv` and `relative.txt`

@@ -2,6 +2,9 @@
 //! test.
 
 use rqps_analysis::machines::{AcrossContender, Fleet, FleetMachine};
+use rqps_document::{
+    Block, Cell, Chip, Document, Heading, Inline, Picture, Row, Style, Table, Tone,
+};
 use rqps_stats::across::{AcrossLabel, AcrossVerdict, Direction};
 use rqps_stats::verdict::Verdict;
 use rqps_stats::{Estimate, Interval};
@@ -9,9 +12,6 @@ use rqps_stats::{Estimate, Interval};
 use super::{FleetReport, machines};
 use crate::build::Extent;
 use crate::comparison::{ratio, span};
-use crate::document::{
-    Block, Cell, Chip, Document, Heading, Inline, Picture, Row, Style, Table, Tone,
-};
 
 /// Forest plots of a terminal: of the tests that have changed or differ.
 const PLOTS_ON_SCREEN: usize = 4;

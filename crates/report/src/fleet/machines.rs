@@ -1,8 +1,7 @@
 //! The table of the machines of a fleet.
 
 use rqps_analysis::machines::{Fleet, FleetMachine};
-
-use crate::document::{Cell, Heading, Row, Table};
+use rqps_document::{Cell, Heading, Row, Table};
 
 pub(super) fn table(fleet: &Fleet<'_>) -> Table {
     let headings = vec![

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use rqps_analysis::diagnosis::Change;
+use rqps_document::html as render;
+use rqps_document::{Cell, Heading, Row, Table, Tone};
 
 use crate::comparison::{Judged, Verdicts};
-use crate::document::{Cell, Heading, Row, Table, Tone};
 use crate::model::number::significant;
-use crate::render::html as render;
 
 /// By test.
 pub(super) fn tables<'v>(verdicts: &'v Verdicts<'_>) -> BTreeMap<&'v str, String> {

@@ -11,6 +11,8 @@ use flate2::write::ZlibEncoder;
 use maud::{Markup, html};
 use rqps_analysis::course::{charts, machine, percentiles};
 use rqps_analysis::history::History;
+use rqps_document::Terminal;
+use rqps_document::html::table;
 use serde::Serialize;
 
 use super::counters;
@@ -20,8 +22,6 @@ use crate::csv::{
 };
 use crate::json::summary_json;
 use crate::model::{Matrix, Model, engine};
-use crate::render::Terminal;
-use crate::render::html::table;
 use crate::{Report, post};
 
 /// A file to save: the id of the script element, the name of the file, and its description.

@@ -9,13 +9,13 @@ mod relative;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use rqps_analysis::history::{History, histories};
+use rqps_document::html::blocks;
+use rqps_document::{Block, Document};
 
 use crate::Report;
 use crate::build::{self, environment, instructions, legend, steps, suite, tests, why};
 use crate::comparison::Verdicts;
-use crate::document::{Block, Document};
 use crate::model::{Matrix, Model, UNREPORTED};
-use crate::render::html::blocks;
 
 pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 /// Of every page with commands.

@@ -1,11 +1,11 @@
 //! The profiles of a comparison: functions that cost more or less, and flame graphs.
 
 use maud::{Markup, html};
+use rqps_document::html::blocks;
 
 use super::data::embedded;
 use crate::build::profile::changes;
 use crate::comparison::{Profiled, Verdicts, flames, profile_notes};
-use crate::render::html::blocks;
 
 const NOTE: &str = "Microseconds of the server's CPU per statement, sampled in separate runs after the \
      verdicts. The tables list functions whose interval, adjusted for their number, excludes 0. In \

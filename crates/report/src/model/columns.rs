@@ -1,9 +1,9 @@
 //! Tables with a column for each formula over the totals of a step, or for each step.
 
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_stats::{Column, Window};
 
 use super::{Measured, Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table};
 
 /// One row for each contender that finished the step.
 pub(crate) fn by_column<'c>(

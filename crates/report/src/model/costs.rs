@@ -1,11 +1,11 @@
 //! The CPU of the DBMS and the CPU of the client.
 
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_stats::{COSTS, NOT_AVAILABLE, Window};
 
 use super::columns::by_known_column;
 use super::number::significant;
 use super::{Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table};
 
 /// One row for each contender that finished the step, with CPU, switches and IO of server and
 /// client, without columns that have no value for any contender.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_store::ContenderRecord;
 
 use super::Model;
-use crate::document::{Cell, Heading, Row, Table};
 
 /// Where a server keeps its files and listens: different for every server, with no effect.
 pub(crate) const PLACES: [&str; 8] = [

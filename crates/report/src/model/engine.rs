@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_observe::Kind;
 
 use super::number::significant;
 use super::{Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table};
 
 pub(crate) const ENGINE_NOTE: &str = "Counters and gauges of the DBMS that are not zero, with its \
      names and units. Counters are totals of the step and values per operation; gauges are the \

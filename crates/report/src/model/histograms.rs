@@ -3,13 +3,13 @@
 use hdrhistogram::Histogram as Recorded;
 use rqps_analysis::comparison::percentile;
 use rqps_analysis::course::{Clock, bucket_counts, recorded};
+use rqps_document::{Cell, Heading, Row, Table, Tone};
 use rqps_stats::bands::{self, Band};
 use rqps_stats::histogram::{BOUNDS, NAMES, PERCENTILES, percentages, print, shade};
 use rqps_store::Operation;
 
 use super::number::duration;
 use super::{Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const HISTOGRAM_NOTE: &str = "Percentage of the responses that took at most the time in \
      the heading and longer than the time in the heading before it; in the page, darker is more. \

@@ -1,5 +1,6 @@
 //! The measures of a test beside its throughput.
 
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_plan::Counts;
 use rqps_stats::client_share::{client_busy, client_share};
 use rqps_stats::normalised::{IOSTAT, VMSTAT};
@@ -8,7 +9,6 @@ use rqps_store::Operation;
 use super::columns::by_column;
 use super::number::significant;
 use super::{Measured, Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table};
 
 pub(crate) const SCAN_NOTE: &str =
     "A statement of scan reads a whole table, so its throughput is in rows per second.";

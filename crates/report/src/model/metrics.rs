@@ -1,10 +1,10 @@
 //! The posts' metrics table of one step.
 
+use rqps_document::Table;
 use rqps_stats::METRICS;
 
 use super::columns::by_column;
 use super::{Model, StepModel};
-use crate::document::Table;
 
 pub(crate) const METRICS_NOTE: &str = "The columns of the Insert Benchmark posts, under their \
      names. Some are per second, some per operation: a row inserted or indexed in the l. steps, a \

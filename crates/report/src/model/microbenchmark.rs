@@ -4,6 +4,7 @@
 use std::ops::Deref;
 
 use rqps_analysis::suite::{Test, TestGroups};
+use rqps_document::{Cell, Heading, Row, Table, Tone};
 use rqps_plan::Counts;
 use rqps_stats::bands::{self, Relative};
 use rqps_stats::client_share::{BOTTLENECK, client_busy};
@@ -11,7 +12,6 @@ use rqps_stats::client_share::{BOTTLENECK, client_busy};
 use super::measures::{Measure, RATE, SCAN_NOTE, TRANSACTIONS};
 use super::summary::unfinished;
 use super::{Measured, Model, StepModel};
-use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const PUBLISHED_NOTE: &str = "▲ is 1.05 and above, ▼ 0.95 and below, as printed. Each \
      value compares one run with one run. Use rqps compare to separate differences from noise.";

@@ -1,11 +1,11 @@
 //! Throughput over the number of clients, as in the scale-up post, and the fitted law.
 
 use rqps_analysis::suite::Growth;
+use rqps_document::{Cell, Heading, Table};
 use rqps_stats::scalability::{bounds, bucket};
 
 use super::microbenchmark::{Suite, test_row};
 use super::number::significant;
-use crate::document::{Cell, Heading, Table};
 
 pub(crate) const SCALEUP_NOTE: &str = "Throughput over that with the fewest clients. Perfect \
      scaling is the ratio of the numbers of clients. cs/o is the ratio of context switches per \

@@ -1,10 +1,10 @@
 //! The size of the data at the end of each step, and the bytes written for it.
 
+use rqps_document::{Cell, Table};
 use rqps_observe::Metric;
 use rqps_stats::NOT_AVAILABLE;
 
 use super::{Measured, Model, StepModel, by_step};
-use crate::document::{Cell, Table};
 
 const MIB: f64 = 1024.0 * 1024.0;
 const SPACE: &str = "Whole data directory as a multiple of the smallest";

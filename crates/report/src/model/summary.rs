@@ -1,12 +1,12 @@
 //! The three tables at the start of a report, and the delay of writes.
 
+use rqps_document::{Cell, Heading, Row, Table, Tone};
 use rqps_stats::bands::{self, Band, Relative, Throughput};
 use rqps_stats::{NOT_AVAILABLE, sla as promise};
 use rqps_store::{Operation, Status};
 
 use super::number::duration;
 use super::{Measured, Model, StepModel, by_step, step_headings};
-use crate::document::{Cell, Heading, Row, Table, Tone};
 
 pub(crate) const ABSOLUTE_NOTE: &str = "Averages over the whole step: rows inserted per second \
      (l.i0, l.i1, l.i2), rows indexed per second (l.x), queries per second (q…). Each column's \

@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 use rqps_analysis::track::{ChangeGroup, LineHistory, TRACK_METHOD, TrackHistory};
+use rqps_document::html::{blocks, chip as draw_chip, table};
+use rqps_document::{Block, Cell, Heading, Inline, Row, Table};
 use rqps_store::track::{TrackAck, TrackAlert, TrackPoint};
 
 use super::commands::{bisect_command, compare_command};
 use super::site::{SiteOptions, place_of_alert, sheet};
 use super::words::{build, change_with_interval, chip, day, known, sentence, slug};
-use crate::document::{Block, Cell, Heading, Inline, Row, Table};
 use crate::html::COPY;
-use crate::render::html::{blocks, chip as draw_chip, table};
 
 /// Changes as a list, the newest first. Links lead from a page below by `up`.
 pub(super) fn list(changes: &[&ChangeGroup<'_>], up: &str) -> Markup {

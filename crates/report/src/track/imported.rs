@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 use rqps_analysis::track::TrackHistory;
+use rqps_document::html::table;
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_store::track::{ImportedPoint, ImportedValues};
 
 use super::chart::line;
 use super::site::sheet;
 use super::words::{day, many, slug};
-use crate::document::{Cell, Heading, Row, Table};
-use crate::render::html::table;
 
 /// The line of imported values in names of pages, which no contender can have.
 const LINE: &str = "imported values";

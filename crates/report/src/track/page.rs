@@ -4,6 +4,8 @@ use maud::{Markup, html};
 use rqps_analysis::track::{
     ChangeGroup, LineHistory, NightSeries, SeriesValue, TrackHistory, epoch_changes,
 };
+use rqps_document::html::{chip as draw_chip, table};
+use rqps_document::{Cell, Heading, Row, Table};
 use rqps_store::track::{TrackNote, TrackPoint};
 
 use super::change;
@@ -13,8 +15,6 @@ use super::words::{
     build, change as percent, change_with_interval, day, known, outcome, ratio, slug, span, state,
     test_chip,
 };
-use crate::document::{Cell, Heading, Row, Table};
-use crate::render::html::{chip as draw_chip, table};
 
 pub(super) fn page(
     history: &TrackHistory<'_>,

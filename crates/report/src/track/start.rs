@@ -2,13 +2,13 @@
 
 use maud::{Markup, html};
 use rqps_analysis::track::{ChangeGroup, LineHistory, NightSeries, TrackHistory};
+use rqps_document::html::chip as draw_chip;
 use rqps_stats::nights::LogRatio;
 
 use super::chart::sparkline;
 use super::site::{FILTER, latest, sheet};
 use super::words::{build, change, day, many, outcome, ratio, slug, span, test_chip};
 use super::{change, imported};
-use crate::render::html::chip as draw_chip;
 
 const NOTE: &str = "Each value is the rate of a build relative to the anchor, which is measured in \
      the same minutes. A change is a step of the levels by the margin or more, confirmed by a direct \

@@ -1,6 +1,8 @@
 //! How a history stands, for a terminal, and as JSON.
 
 use rqps_analysis::track::{ChangeGroup, LineHistory, NightSeries, TRACK_METHOD, TrackHistory};
+use rqps_document::terminal::render;
+use rqps_document::{Block, Cell, Document, Heading, Inline, List, ListItem, Row, Style, Table};
 use rqps_store::track::{TrackAlert, TrackContents, TrackPoint};
 use serde_json::{Value, json};
 
@@ -9,8 +11,6 @@ use super::words::{
     test_chip, tests_of,
 };
 use crate::Terminal;
-use crate::document::{Block, Cell, Document, Heading, Inline, List, ListItem, Row, Style, Table};
-use crate::render::terminal::render;
 
 /// Lines of a list.
 const MOST: usize = 12;

@@ -2,11 +2,11 @@
 
 use jiff::Timestamp;
 use rqps_analysis::track::{ChangeGroup, ChangeState, TestState, short_hash};
+use rqps_document::Chip;
 use rqps_stats::nights::LogRatio;
 use rqps_store::track::{NightOutcome, StoredRatio, TrackPoint, TrackedBuild};
 
 use crate::comparison;
-use crate::document::Chip;
 
 /// `-2.6 %`
 pub(super) fn change(size: LogRatio) -> String {

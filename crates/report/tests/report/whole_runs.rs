@@ -492,7 +492,12 @@ fn what_a_reader_must_know_of_runs_is_told_with_their_rounds() {
         let pass = run.rounds.iter_mut().find(|pass| pass.round == round).unwrap();
         pass.arms.get_mut("slow").unwrap().note = Some(note.to_string());
     }
+    let pass = run.rounds.iter_mut().find(|pass| pass.round == 3).unwrap();
+    pass.arms.values_mut().for_each(|arm| arm.note = Some("all slept".to_string()));
+    let arms: Vec<&str> = pass.arms.keys().map(String::as_str).collect();
+    let said_once = format!("{}: all slept (round 3).", arms.join(", "));
     let told = text(&run, Colour::Never);
+    assert!(told.contains(&said_once), "{told}");
     assert!(told.contains("slow: vacuum was given up (rounds 1 to 2)."), "{told}");
     assert!(told.contains("slow: it slept (round 4)."), "{told}");
 }

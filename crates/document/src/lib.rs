@@ -2,17 +2,19 @@
 //! renderers write for a terminal, as Markdown and as HTML.
 
 mod figure;
+mod render;
 mod table;
 
-pub(crate) use figure::{Bars, Figure, Picture, Waterfall};
-pub(crate) use table::{Cell, Content, Heading, Row, RowLink, Table, Tone};
+pub use figure::{Bars, Figure, Picture, Waterfall, WaterfallBar};
+pub use render::{Colour, Terminal, html, markdown, terminal};
+pub use table::{Cell, Content, Heading, Row, RowLink, Table, Tone};
 
-pub(crate) struct Document {
-    pub(crate) title: String,
-    pub(crate) blocks: Vec<Block>,
+pub struct Document {
+    pub title: String,
+    pub blocks: Vec<Block>,
 }
 
-pub(crate) enum Block {
+pub enum Block {
     Heading(String),
     Text(Text),
     Table(Table),
@@ -30,21 +32,21 @@ pub(crate) enum Block {
 }
 
 #[derive(Default)]
-pub(crate) struct Fold {
-    pub(crate) title: Text,
-    pub(crate) blocks: Vec<Block>,
-    pub(crate) is_open: bool,
+pub struct Fold {
+    pub title: Text,
+    pub blocks: Vec<Block>,
+    pub is_open: bool,
     /// The place in the page that links lead to.
-    pub(crate) anchor: Option<String>,
+    pub anchor: Option<String>,
     /// The contender that it is about.
-    pub(crate) of: Option<String>,
+    pub of: Option<String>,
 }
 
 /// Sentences.
-pub(crate) type Text = Vec<Inline>;
+pub type Text = Vec<Inline>;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Inline {
+pub enum Inline {
     Plain(String),
     /// A name that stands out.
     Strong(String),
@@ -58,19 +60,19 @@ pub(crate) enum Inline {
 
 /// A word with a colour of its own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Chip {
+pub struct Chip {
     /// In the style sheet.
-    pub(crate) class: &'static str,
-    pub(crate) text: String,
+    pub class: &'static str,
+    pub text: String,
 }
 
-pub(crate) struct List {
-    pub(crate) style: Style,
-    pub(crate) items: Vec<ListItem>,
+pub struct List {
+    pub style: Style,
+    pub items: Vec<ListItem>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Style {
+pub enum Style {
     Bullets,
     /// Numbered in the order of their importance.
     Numbers,
@@ -79,14 +81,14 @@ pub(crate) enum Style {
 }
 
 #[derive(Default)]
-pub(crate) struct ListItem {
-    pub(crate) text: Text,
+pub struct ListItem {
+    pub text: Text,
     /// What supports the text.
-    pub(crate) details: Vec<Text>,
+    pub details: Vec<Text>,
     /// The place in the page that links lead to: such an item can be copied, too.
-    pub(crate) anchor: Option<String>,
+    pub anchor: Option<String>,
     /// The contender that it is about.
-    pub(crate) of: Option<String>,
+    pub of: Option<String>,
 }
 
 impl From<String> for Inline {
@@ -102,11 +104,11 @@ impl From<&str> for Inline {
 }
 
 impl Inline {
-    pub(crate) fn chip(class: &'static str, text: impl Into<String>) -> Self {
+    pub fn chip(class: &'static str, text: impl Into<String>) -> Self {
         Inline::Chip(Chip { class, text: text.into() }, None)
     }
 
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         match self {
             Inline::Plain(text) | Inline::Strong(text) | Inline::Code(text) => text,
             Inline::Chip(label, _) => &label.text,
@@ -116,45 +118,45 @@ impl Inline {
 }
 
 /// The words alone.
-pub(crate) fn plain(text: &[Inline]) -> String {
+pub fn plain(text: &[Inline]) -> String {
     text.iter().map(Inline::text).collect()
 }
 
 impl Block {
-    pub(crate) fn heading(text: impl Into<String>) -> Self {
+    pub fn heading(text: impl Into<String>) -> Self {
         Block::Heading(text.into())
     }
 
-    pub(crate) fn text(text: impl Into<Inline>) -> Self {
+    pub fn text(text: impl Into<Inline>) -> Self {
         Block::Text(vec![text.into()])
     }
 
     /// A list of plain lines; none without lines.
-    pub(crate) fn list(style: Style, lines: impl IntoIterator<Item = String>) -> Option<Self> {
+    pub fn list(style: Style, lines: impl IntoIterator<Item = String>) -> Option<Self> {
         let items: Vec<ListItem> = lines.into_iter().map(ListItem::new).collect();
         (!items.is_empty()).then_some(Block::List(List { style, items }))
     }
 
-    pub(crate) fn terms<N: Into<String>, W: Into<String>>(
+    pub fn terms<N: Into<String>, W: Into<String>>(
         terms: impl IntoIterator<Item = (N, W)>,
     ) -> Self {
         let terms = terms.into_iter().map(|(name, what)| (name.into(), what.into()));
         Block::Terms(terms.collect())
     }
 
-    pub(crate) fn fold(title: impl Into<Inline>, blocks: Vec<Block>) -> Self {
+    pub fn fold(title: impl Into<Inline>, blocks: Vec<Block>) -> Self {
         Block::Fold(Fold { title: vec![title.into()], blocks, ..Fold::default() })
     }
 }
 
 impl ListItem {
-    pub(crate) fn new(text: impl Into<Inline>) -> Self {
+    pub fn new(text: impl Into<Inline>) -> Self {
         ListItem { text: vec![text.into()], ..ListItem::default() }
     }
 }
 
 /// The first lines; the last has the number of the others.
-pub(crate) fn at_most(most: usize, mut lines: Vec<String>) -> Vec<String> {
+pub fn at_most(most: usize, mut lines: Vec<String>) -> Vec<String> {
     if lines.len() > most {
         let rest = rest(lines.len(), most - 1);
         lines.truncate(most - 1);
@@ -164,6 +166,6 @@ pub(crate) fn at_most(most: usize, mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// `… and 3 more`; none if all are shown.
-pub(crate) fn rest(all: usize, shown: usize) -> Option<String> {
+pub fn rest(all: usize, shown: usize) -> Option<String> {
     (all > shown).then(|| format!("… and {} more", all - shown))
 }

@@ -2,8 +2,8 @@
 
 mod figures;
 mod fit;
-pub(crate) mod html;
-pub(crate) mod markdown;
-pub(crate) mod terminal;
+pub mod html;
+pub mod markdown;
+pub mod terminal;
 
 pub use terminal::{Colour, Terminal};

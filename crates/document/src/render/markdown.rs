@@ -1,11 +1,9 @@
 //! A document as Markdown, for a pull request.
 
-use crate::document::{
-    Block, Cell, Content, Document, Heading, Inline, List, ListItem, Style, Table, Tone,
-};
+use crate::{Block, Cell, Content, Document, Heading, Inline, List, ListItem, Style, Table, Tone};
 
 /// The document, ending in a line feed.
-pub(crate) fn render(document: &Document) -> String {
+pub fn render(document: &Document) -> String {
     let mut lines = vec![format!("## {}", escape(&document.title))];
     lines.extend(below(&document.blocks));
     lines.push(String::new());
@@ -40,7 +38,7 @@ fn drawn(block: &Block) -> Vec<String> {
 }
 
 /// What supports an item follows it in its line: lines are few.
-pub(crate) fn item(item: &ListItem) -> String {
+pub fn item(item: &ListItem) -> String {
     let all = [&item.text].into_iter().chain(&item.details);
     all.map(|text| inlines(text)).collect::<Vec<_>>().join(" ")
 }

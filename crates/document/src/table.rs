@@ -1,39 +1,39 @@
 //! A table of cells that are already text: formats differ in layout, not in content.
 
-use super::{Chip, Picture};
+use crate::{Chip, Picture};
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Table {
+pub struct Table {
     /// The heading of the names of rows.
-    pub(crate) corner: String,
+    pub corner: String,
     /// Headings of the cells.
-    pub(crate) headings: Vec<Heading>,
-    pub(crate) rows: Vec<Row>,
+    pub headings: Vec<Heading>,
+    pub rows: Vec<Row>,
     /// Whether the name of a row comes after its cells, as in published tables.
-    pub(crate) is_named_last: bool,
+    pub is_named_last: bool,
     /// The meaning of short forms of cells, where there is no room for the long ones.
-    pub(crate) short_note: String,
+    pub short_note: String,
     /// The name of its file if a page saves it as a picture.
-    pub(crate) saved_as: Option<String>,
+    pub saved_as: Option<String>,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Heading {
-    pub(crate) name: String,
+pub struct Heading {
+    pub name: String,
     /// What the column means, with its unit.
-    pub(crate) legend: String,
+    pub legend: String,
     /// The contender of the column.
-    pub(crate) of: Option<String>,
+    pub of: Option<String>,
     /// Where there is no room, columns with the largest number are left out first; 0 stays.
-    pub(crate) rank: u8,
-    pub(crate) content: Content,
+    pub rank: u8,
+    pub content: Content,
     /// The ends and the middle of the scale of the pictures below it.
-    pub(crate) scale: Option<[String; 3]>,
+    pub scale: Option<[String; 3]>,
 }
 
 /// What the cells of a column are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Content {
+pub enum Content {
     /// Below each other by their ends.
     #[default]
     Numbers,
@@ -44,19 +44,19 @@ pub(crate) enum Content {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Row {
-    pub(crate) name: String,
+pub struct Row {
+    pub name: String,
     /// The contender of the row, if it is not the row's name.
-    pub(crate) of: Option<String>,
+    pub of: Option<String>,
     /// What the name leads to.
-    pub(crate) link: Option<RowLink>,
+    pub link: Option<RowLink>,
     /// The title of this row and its neighbours; empty in a table without groups.
-    pub(crate) group: String,
-    pub(crate) cells: Vec<Cell>,
+    pub group: String,
+    pub cells: Vec<Cell>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum RowLink {
+pub enum RowLink {
     /// A place in the page.
     Place(String),
     /// A page below the folder of this one.
@@ -64,21 +64,21 @@ pub(crate) enum RowLink {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Cell {
-    pub(crate) text: String,
+pub struct Cell {
+    pub text: String,
     /// The same where there is little room.
-    pub(crate) short: Option<String>,
-    pub(crate) tone: Tone,
+    pub short: Option<String>,
+    pub tone: Tone,
     /// The part of the text that is a verdict.
-    pub(crate) label: Option<Chip>,
+    pub label: Option<Chip>,
     /// More about it, which a page shows on hover.
-    pub(crate) hover: Option<String>,
-    pub(crate) picture: Option<Picture>,
+    pub hover: Option<String>,
+    pub picture: Option<Picture>,
 }
 
 /// Why a cell stands out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Tone {
+pub enum Tone {
     Plain,
     /// Among the best of its column.
     Good,
@@ -105,7 +105,7 @@ pub(crate) enum Tone {
 
 impl Tone {
     /// Repeats the colour as a shape, for readers without colours.
-    pub(crate) fn mark(self) -> &'static str {
+    pub fn mark(self) -> &'static str {
         match self {
             Tone::Good | Tone::Faster => "▲",
             Tone::Bad | Tone::Slower => "▼",
@@ -122,57 +122,57 @@ impl Tone {
 }
 
 impl Heading {
-    pub(crate) fn new(name: impl Into<String>, legend: impl Into<String>) -> Self {
+    pub fn new(name: impl Into<String>, legend: impl Into<String>) -> Self {
         Heading { name: name.into(), legend: legend.into(), ..Heading::default() }
     }
 
     /// A column of words.
-    pub(crate) fn words(name: impl Into<String>) -> Self {
+    pub fn words(name: impl Into<String>) -> Self {
         Heading { content: Content::Words, ..Heading::new(name, "") }
     }
 
-    pub(crate) fn of(self, contender: &str) -> Self {
+    pub fn of(self, contender: &str) -> Self {
         Heading { of: Some(contender.to_string()), ..self }
     }
 
     /// See [`Heading::rank`].
-    pub(crate) fn ranked(self, rank: u8) -> Self {
+    pub fn ranked(self, rank: u8) -> Self {
         Heading { rank, ..self }
     }
 }
 
 impl Row {
-    pub(crate) fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
+    pub fn new(name: impl Into<String>, cells: Vec<Cell>) -> Self {
         Row { name: name.into(), of: None, link: None, group: String::new(), cells }
     }
 
-    pub(crate) fn of(self, contender: &str) -> Self {
+    pub fn of(self, contender: &str) -> Self {
         Row { of: Some(contender.to_string()), ..self }
     }
 
-    pub(crate) fn leading_to(self, anchor: impl Into<String>) -> Self {
+    pub fn leading_to(self, anchor: impl Into<String>) -> Self {
         Row { link: Some(RowLink::Place(anchor.into())), ..self }
     }
 
-    pub(crate) fn leading_to_page(self, path: impl Into<String>) -> Self {
+    pub fn leading_to_page(self, path: impl Into<String>) -> Self {
         Row { link: Some(RowLink::Page(path.into())), ..self }
     }
 
-    pub(crate) fn within(self, group: impl Into<String>) -> Self {
+    pub fn within(self, group: impl Into<String>) -> Self {
         Row { group: group.into(), ..self }
     }
 }
 
 impl Cell {
-    pub(crate) fn new(text: impl Into<String>, tone: Tone) -> Self {
+    pub fn new(text: impl Into<String>, tone: Tone) -> Self {
         Cell { text: text.into(), short: None, tone, label: None, hover: None, picture: None }
     }
 
-    pub(crate) fn plain(text: impl Into<String>) -> Self {
+    pub fn plain(text: impl Into<String>) -> Self {
         Cell::new(text, Tone::Plain)
     }
 
-    pub(crate) fn missing(text: impl Into<String>) -> Self {
+    pub fn missing(text: impl Into<String>) -> Self {
         Cell::new(text, Tone::Missing)
     }
 
@@ -181,56 +181,56 @@ impl Cell {
         self.tone == Tone::Missing && self.text == "-"
     }
 
-    pub(crate) fn labelled(self, label: Chip) -> Self {
+    pub fn labelled(self, label: Chip) -> Self {
         Cell { label: Some(label), ..self }
     }
 
-    pub(crate) fn hovered(self, hover: impl Into<String>) -> Self {
+    pub fn hovered(self, hover: impl Into<String>) -> Self {
         Cell { hover: Some(hover.into()), ..self }
     }
 
-    pub(crate) fn drawn(self, picture: Picture) -> Self {
+    pub fn drawn(self, picture: Picture) -> Self {
         Cell { picture: Some(picture), ..self }
     }
 
     /// A number that may be unknown.
-    pub(crate) fn known(text: Option<String>) -> Self {
+    pub fn known(text: Option<String>) -> Self {
         text.map_or(Cell::missing("-"), Cell::plain)
     }
 
-    pub(crate) fn or(self, short: impl Into<String>) -> Self {
+    pub fn or(self, short: impl Into<String>) -> Self {
         Cell { short: Some(short.into()), ..self }
     }
 }
 
 impl Table {
-    pub(crate) fn new(headings: Vec<Heading>, rows: Vec<Row>) -> Self {
+    pub fn new(headings: Vec<Heading>, rows: Vec<Row>) -> Self {
         Table { headings, rows, ..Table::default() }
     }
 
     /// What the names of rows are.
-    pub(crate) fn named(self, corner: impl Into<String>) -> Self {
+    pub fn named(self, corner: impl Into<String>) -> Self {
         Table { corner: corner.into(), ..self }
     }
 
-    pub(crate) fn named_last(self) -> Self {
+    pub fn named_last(self) -> Self {
         Table { is_named_last: true, ..self }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         self.rows.is_empty() || self.headings.is_empty()
     }
 
     /// The rows in their groups.
-    pub(crate) fn groups(&self) -> impl Iterator<Item = (&str, &[Row])> {
+    pub fn groups(&self) -> impl Iterator<Item = (&str, &[Row])> {
         let groups = self.rows.chunk_by(|one, other| one.group == other.group);
         groups.map(|rows| (rows[0].group.as_str(), rows))
     }
 
     /// The first rows; one more has the number of the others.
-    pub(crate) fn at_most(mut self, most: usize) -> Self {
+    pub fn at_most(mut self, most: usize) -> Self {
         if self.rows.len() > most
-            && let Some(rest) = super::rest(self.rows.len(), most - 1)
+            && let Some(rest) = crate::rest(self.rows.len(), most - 1)
         {
             self.rows.truncate(most - 1);
             self.rows.push(Row::new(rest, self.headings.iter().map(|_| Cell::plain("")).collect()));
@@ -239,7 +239,7 @@ impl Table {
     }
 
     /// Rows of contenders become columns, and columns rows; legends of headings are lost.
-    pub(crate) fn transposed(&self, corner: &str) -> Table {
+    pub fn transposed(&self, corner: &str) -> Table {
         let content = self.headings.first().map(|heading| heading.content).unwrap_or_default();
         let headings = self
             .rows
@@ -253,7 +253,7 @@ impl Table {
     }
 
     /// The columns with these names, in the table's order.
-    pub(crate) fn only(mut self, names: &[&str]) -> Self {
+    pub fn only(mut self, names: &[&str]) -> Self {
         let kept: Vec<bool> =
             self.headings.iter().map(|heading| names.contains(&heading.name.as_str())).collect();
         for row in &mut self.rows {
@@ -265,7 +265,7 @@ impl Table {
     }
 
     /// Without the columns that have no value in any row.
-    pub(crate) fn without_empty_columns(self) -> Self {
+    pub fn without_empty_columns(self) -> Self {
         let is_full = |column: usize| self.rows.iter().any(|row| !row.cells[column].is_empty());
         let full: Vec<String> = (self.headings.iter().enumerate())
             .filter(|(column, _)| is_full(*column))
@@ -276,7 +276,7 @@ impl Table {
     }
 
     /// Adds the columns of another table. Rows that the other table lacks get empty cells.
-    pub(crate) fn join(&mut self, other: Table) {
+    pub fn join(&mut self, other: Table) {
         for row in &mut self.rows {
             match other.rows.iter().find(|found| found.name == row.name) {
                 Some(found) => row.cells.extend(found.cells.iter().cloned()),

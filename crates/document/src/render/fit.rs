@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use unicode_width::UnicodeWidthStr;
 
-use crate::document::{Content, Heading, Table, Tone};
+use crate::{Content, Heading, Table, Tone};
 
 /// Names are shortened to this before anything is left out, and to the least after it.
 const NAME: usize = 24;
@@ -296,7 +296,7 @@ mod tests {
     #[test]
     fn names_stay_different_when_they_are_shortened() {
         let rows = ["points-covered-pk", "points-notcovered-pk"]
-            .map(|name| crate::document::Row::new(name, Vec::new()));
+            .map(|name| crate::Row::new(name, Vec::new()));
         let names = Names::of(&Table::new(Vec::new(), rows.into()));
         let short = |name| shortened(name, names.floor(LEAST));
         assert_ne!(short("points-covered-pk"), short("points-notcovered-pk"));

@@ -1,7 +1,7 @@
 //! A document for a terminal, or for a file of text.
 
 use super::fit::{Fitted, INDENT, Part, Written, fitted, pad, shortened, width};
-use crate::document::{Block, Content, Document, Inline, List, ListItem, Row, Style, Table, Tone};
+use crate::{Block, Content, Document, Inline, List, ListItem, Row, Style, Table, Tone};
 
 /// Whether tones are drawn with terminal escape codes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ impl Terminal {
 }
 
 /// The document, ending in a line feed.
-pub(crate) fn render(document: &Document, terminal: Terminal) -> String {
+pub fn render(document: &Document, terminal: Terminal) -> String {
     let title = wrapped(&[document.title.as_str().into()], terminal.prose(), 0);
     title + &below(&document.blocks, terminal)
 }
@@ -146,7 +146,7 @@ fn words(text: &[Inline]) -> Vec<(bool, &str, bool)> {
     words
 }
 
-pub(crate) fn table(table: &Table, terminal: Terminal) -> String {
+pub fn table(table: &Table, terminal: Terminal) -> String {
     let Fitted { parts, left_out, is_short } = fitted(table, terminal.width);
     let parts = parts.iter().map(|part| self::part(table, part, terminal));
     let mut text = parts.collect::<Vec<_>>().join("\n");
@@ -244,7 +244,7 @@ fn painted(text: &str, tone: Tone, colour: Colour) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::{Cell, Heading};
+    use crate::{Cell, Heading};
 
     /// Tests with a verdict that has a short form, and two columns that can be left out.
     fn verdicts() -> Table {

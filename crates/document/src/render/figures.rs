@@ -1,10 +1,9 @@
 //! The figures of a page, as far as its script does not draw them.
 
 use maud::{Markup, html};
-use rqps_analysis::diagnosis::Part;
 
 use super::html::chip;
-use crate::document::{Bars, Figure, Picture, Tone, Waterfall};
+use crate::{Bars, Figure, Picture, Tone, Waterfall};
 
 pub(super) fn figure(figure: &Figure) -> Markup {
     html! {
@@ -99,7 +98,7 @@ fn waterfall(of: &Waterfall) -> Markup {
                         x=(x(from.min(*to))) y=(at(ROW * (index + 1) as f64 + 3.0))
                         width=(at((to - from).abs() * scale)) height="12" {}
                     (line(index + 1, *from, bar.interval))
-                    (row(index + 1, bar.part.map_or("unaccounted", Part::name),
+                    (row(index + 1, bar.name,
                         signed(bar.change) + &reach(bar.interval)))
                 }
                 (line(last, 0.0, of.change))

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{figures, markdown};
-use crate::document::{
+use crate::{
     Block, Cell, Chip, Content, Fold, Heading, Inline, List, ListItem, Row, RowLink, Style, Table,
     Text, Tone,
 };
@@ -14,7 +14,7 @@ const PATH: &AsciiSet =
     &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// The address of a file below the folder of the page.
-pub(crate) fn below(path: &str) -> String {
+pub fn below(path: &str) -> String {
     format!("./{}", utf8_percent_encode(path, PATH))
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn below(path: &str) -> String {
 const OF_CONTENDERS: [&str; 3] = ["contender", "dbms", "tag"];
 
 /// Blocks below each other.
-pub(crate) fn blocks<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Markup {
+pub fn blocks<'b>(blocks: impl IntoIterator<Item = &'b Block>) -> Markup {
     html! { @for block in blocks { (self::block(block, false)) } }
 }
 
@@ -105,7 +105,7 @@ fn inlines(text: &Text) -> Markup {
 }
 
 /// A label; without a class it is a remark beside the others.
-pub(crate) fn chip(label: &Chip, of: Option<&str>) -> Markup {
+pub fn chip(label: &Chip, of: Option<&str>) -> Markup {
     html! {
         @if label.class.is_empty() { span.dim { (label.text) } }
         @else { span class={ "chip " (label.class) } data-of=[of] { (label.text) } }
@@ -126,7 +126,7 @@ fn fold(fold: &Fold) -> Markup {
 }
 
 /// The table with its headings explained on hover.
-pub(crate) fn table(table: &Table) -> Markup {
+pub fn table(table: &Table) -> Markup {
     html! {
         div.scroll tabindex="0" data-save=[&table.saved_as] {
             table {

@@ -1,10 +1,8 @@
 //! What a page draws, as numbers.
 
-use rqps_analysis::diagnosis::Bar;
+use crate::{Chip, Tone};
 
-use super::Chip;
-
-pub(crate) enum Figure {
+pub enum Figure {
     /// The seconds of a step. This and the next three are drawn by the script from the data of the
     /// page.
     Seconds(String),
@@ -19,28 +17,39 @@ pub(crate) enum Figure {
 }
 
 /// Rates from zero on one scale.
-pub(crate) struct Bars {
-    pub(crate) unit: &'static str,
+pub struct Bars {
+    pub unit: &'static str,
     /// The name of its file if it is saved.
-    pub(crate) saved_as: String,
-    pub(crate) rows: Vec<(String, f64, super::Tone)>,
+    pub saved_as: String,
+    pub rows: Vec<(String, f64, Tone)>,
 }
 
 /// How the time of an operation became that of the contender, in microseconds.
-pub(crate) struct Waterfall {
-    pub(crate) test: String,
-    pub(crate) label: Chip,
-    pub(crate) saved_as: String,
-    pub(crate) baseline: f64,
-    pub(crate) contender: f64,
-    pub(crate) bars: Vec<Bar>,
+pub struct Waterfall {
+    pub test: String,
+    pub label: Chip,
+    pub saved_as: String,
+    pub baseline: f64,
+    pub contender: f64,
+    pub bars: Vec<WaterfallBar>,
     /// The interval of the whole change.
-    pub(crate) change: Option<(f64, f64)>,
+    pub change: Option<(f64, f64)>,
+}
+
+/// A part of a change.
+pub struct WaterfallBar {
+    pub name: &'static str,
+    /// In microseconds.
+    pub change: f64,
+    /// Its ends, from low to high, where they are known.
+    pub interval: Option<(f64, f64)>,
+    /// The interval excludes 0.
+    pub is_sure: bool,
 }
 
 /// Beside the text of a cell.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Picture {
+pub enum Picture {
     /// An interval of logs with its rounds and the margin, on the scale of the table.
     Interval {
         value: f64,
