@@ -129,6 +129,8 @@ fn times_at_a_rate_are_those_of_pgbench() {
     let mut theirs: Vec<u64> = {
         let server = Logged::start();
         server.run("alter system set geqo_seed = 0.5");
+        // To log each statement takes longer than to execute it.
+        server.run("alter system set log_statement = 'none'");
         server.run("select pg_reload_conf()");
         let file = server.rqps.path("sleeps.sql");
         script(&file, 50);
