@@ -8,7 +8,7 @@ use rqps_system::printable;
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-use crate::submission::job_of_environment;
+use crate::submission::{job_of_environment, node_of_environment};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CellHolder {
@@ -22,6 +22,9 @@ pub struct CellHolder {
     /// As the scheduler calls it: `slurm 17_2`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job: Option<String>,
+    /// What the scheduler calls the machine, which may not be its host name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
     /// RFC 3339, by the clock of its host.
     pub since: String,
 }
@@ -46,6 +49,7 @@ impl CellHolder {
             pid,
             started: started(pid).unwrap_or(0),
             job: job_of_environment(),
+            node: node_of_environment(),
             since: jiff::Timestamp::now().to_string(),
         }
     }

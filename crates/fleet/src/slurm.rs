@@ -22,7 +22,7 @@ pub struct SlurmJob {
     pub script: String,
 }
 
-/// The array of the cells of a submission. `exclude` are hosts that have measured cells of this
+/// The array of the cells of a submission. `exclude` are nodes that have measured cells of this
 /// machine already, where several are wanted.
 pub fn array(
     (fleet, hash): (&Path, &str),

@@ -105,6 +105,12 @@ pub(crate) fn job_of_environment() -> Option<String> {
     })
 }
 
+/// What the scheduler calls this machine. Only Slurm is told nodes by their names
+/// (`SLURMD_NODENAME`, sbatch(1)).
+pub(crate) fn node_of_environment() -> Option<String> {
+    env::var("SLURMD_NODENAME").ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

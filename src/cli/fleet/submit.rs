@@ -135,7 +135,7 @@ fn to_slurm(
     for part in parts {
         let limits = part.cells.iter().map(|cell| cell.spec.limit);
         let limit = limits.max().unwrap_or(rqps_plan::Span(std::time::Duration::ZERO));
-        let exclude = hosts_that_have_measured(fleet, part.machine);
+        let exclude = nodes_that_have_measured(fleet, part.machine);
         let of = (part.machine, &part.submission);
         let job = slurm::array((fleet.path(), fleet.hash()), options, of, limit, &exclude)?;
         let script = folder.join(format!("{}.sh", part.submission.id));
@@ -174,18 +174,18 @@ fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     Ok(write_whole(path, |out| out.write_all(text.as_bytes()))?)
 }
 
-/// Where several hosts are wanted, those that have measured cells of this machine leave the rest to
+/// Where several nodes are wanted, those that have measured cells of this machine leave the rest to
 /// others.
-fn hosts_that_have_measured(fleet: &FleetFolder, machine: &MachineEntry) -> Vec<String> {
+fn nodes_that_have_measured(fleet: &FleetFolder, machine: &MachineEntry) -> Vec<String> {
     if machine.count < 2 {
         return Vec::new();
     }
     let is_own = |cell: &CellFolder| cell.spec.machine == machine.name && cell.is_done();
     let done = readable(fleet).into_iter().filter(is_own);
-    let hosts = done.filter_map(|cell| Some(Attempt::all(&cell.path).0.pop()?.holder.host));
-    let hosts: BTreeSet<String> = hosts.collect();
+    let nodes = done.filter_map(|cell| Attempt::all(&cell.path).0.pop()?.holder.node);
+    let nodes: BTreeSet<String> = nodes.collect();
     // All of them would leave nobody.
-    if hosts.len() < machine.count as usize { hosts.into_iter().collect() } else { Vec::new() }
+    if nodes.len() < machine.count as usize { nodes.into_iter().collect() } else { Vec::new() }
 }
 
 /// Waits until all hosts are done. A person may end it, and submit again: cells go on.
