@@ -172,15 +172,14 @@ fn times_at_a_rate_are_those_of_pgbench() {
     assert!(times["p99"]["label"] == "no_change", "{times}");
 }
 
-/// A tenth of a p99, in five minutes: 8 rounds of 10 s for each of baseline, control and contender.
+/// A tenth of a p99, in five minutes: 6 rounds of 9 s for each of baseline, control and contender.
 #[test]
 #[ignore = "nightly: takes minutes"]
 fn ten_percent_of_a_p99_are_found_in_five_minutes() {
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
     script(&file, 50);
-    let contenders = "old=postgres@17.6?geqo_seed=0.5 slow=postgres@17.6?geqo_seed=0.551 \
-                      same=postgres@17.6?geqo_seed=0.5";
+    let contenders = "old=postgres@17.6?geqo_seed=0.5 slow=postgres@17.6?geqo_seed=0.551";
     let out = rqps.out().display().to_string();
     let fixed = format!(
         "compare --out {out} {contenders} --workload pgbench:{} --clients 4 --rate 1200 --secs 9 \
@@ -191,14 +190,11 @@ fn ten_percent_of_a_p99_are_found_in_five_minutes() {
     Running::start(rqps.command(fixed.split_whitespace())).finish();
     let text = fs::read_to_string(rqps.out().join("result.json")).unwrap();
     let result: Value = serde_json::from_str(&text).unwrap();
-    let p99 =
-        |at: usize| result["comparison"]["contenders"][at]["tests"][0]["times"]["p99"].clone();
-    let (slow, same) = (p99(0), p99(1));
-    println!("after {:?}: {slow}, the same: {same}", began.elapsed());
+    let slow = result["comparison"]["contenders"][0]["tests"][0]["times"]["p99"].clone();
+    println!("after {:?}: {slow}", began.elapsed());
     assert!(slow["ratio"]["low"].as_f64().unwrap() > 1.0, "{slow}");
     // The margin is a tenth as well.
     let label = slow["label"].as_str().unwrap();
     assert!(["regression", "small_regression"].contains(&label), "{slow}");
-    assert_eq!(same["label"], "no_change", "{same}");
     assert!(began.elapsed() < std::time::Duration::from_secs(300));
 }
