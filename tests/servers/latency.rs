@@ -172,14 +172,15 @@ fn times_at_a_rate_are_those_of_pgbench() {
     assert!(times["p99"]["label"] == "no_change", "{times}");
 }
 
-/// A tenth of a p99, in five minutes: 6 rounds of 9 s for each of baseline, control and contender.
+/// In five minutes: 6 rounds of 9 s for each of baseline, control and contender. `pg_sleep` waits
+/// in whole milliseconds, so one in fifty takes 6 ms and not 5.
 #[test]
 #[ignore = "nightly: takes minutes"]
-fn ten_percent_of_a_p99_are_found_in_five_minutes() {
+fn a_longer_p99_is_found_in_five_minutes() {
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
     script(&file, 50);
-    let contenders = "old=postgres@17.6?geqo_seed=0.5 slow=postgres@17.6?geqo_seed=0.551";
+    let contenders = "old=postgres@17.6?geqo_seed=0.5 slow=postgres@17.6?geqo_seed=0.6";
     let out = rqps.out().display().to_string();
     let fixed = format!(
         "compare --out {out} {contenders} --workload pgbench:{} --clients 4 --rate 1200 --secs 9 \
@@ -193,8 +194,6 @@ fn ten_percent_of_a_p99_are_found_in_five_minutes() {
     let slow = result["comparison"]["contenders"][0]["tests"][0]["times"]["p99"].clone();
     println!("after {:?}: {slow}", began.elapsed());
     assert!(slow["ratio"]["low"].as_f64().unwrap() > 1.0, "{slow}");
-    // The margin is a tenth as well.
-    let label = slow["label"].as_str().unwrap();
-    assert!(["regression", "small_regression"].contains(&label), "{slow}");
+    assert_eq!(slow["label"], "regression", "{slow}");
     assert!(began.elapsed() < std::time::Duration::from_secs(300));
 }
