@@ -129,7 +129,7 @@ fn times_at_a_rate_are_those_of_pgbench() {
     let mut theirs: Vec<u64> = {
         let server = Logged::start();
         server.run("alter system set geqo_seed = 0.5");
-        // To log each statement takes longer than to execute it.
+        // The servers that rqps is timed on log none either.
         server.run("alter system set log_statement = 'none'");
         server.run("select pg_reload_conf()");
         let file = server.rqps.path("sleeps.sql");

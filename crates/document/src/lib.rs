@@ -1,5 +1,6 @@
 //! What a report says, without a layout: headings, sentences, tables, lists and figures, which the
-//! renderers write for a terminal, as Markdown and as HTML.
+//! renderers write for a terminal, as Markdown and as HTML. All of it is text and numbers already:
+//! what they mean was decided before.
 
 mod figure;
 mod render;

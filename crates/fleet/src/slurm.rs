@@ -55,12 +55,21 @@ pub fn array(
         format!("--output={folder}/submissions/{}_%a.log", submission.id),
     ]);
     arguments.extend(machine.constraint.iter().map(|it| format!("--constraint={it}")));
+    let exclude: Vec<&str> =
+        exclude.iter().map(String::as_str).filter(|it| is_node_name(it)).collect();
     if !exclude.is_empty() {
         arguments.push(format!("--exclude={}", exclude.join(",")));
     }
     let cell =
         [&*options.rqps, "fleet", "cell", &*folder, "--of", &*submission.id, "--fleet", hash];
     Ok(SlurmJob { arguments, script: script(options, &cell)? })
+}
+
+/// Names are from files of a shared folder. To Slurm a slash means a file with names, and brackets
+/// mean many nodes (sbatch(1), `--exclude`).
+fn is_node_name(name: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".-_".contains(c);
+    name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_plain)
 }
 
 /// The job that makes the report when all others have ended, however they did.
@@ -212,7 +221,7 @@ mod tests {
             options,
             (machine, &submission),
             limit,
-            &["n1".to_string()],
+            &["n1", "/etc/passwd", "n[1-9]", "a,b", ""].map(str::to_string),
         )
     }
 
