@@ -11,6 +11,7 @@ mod dialect;
 mod direct;
 mod error;
 mod files;
+mod freezer;
 mod fresh;
 mod guest;
 mod hold;
@@ -57,6 +58,7 @@ pub use dialect::{
 };
 pub use direct::reads_directly;
 pub use error::DbmsError;
+pub use freezer::Freezer;
 pub use fresh::BEGUN;
 pub use guest::{GuestError, Needs};
 pub use home::{Home, HomeError};
