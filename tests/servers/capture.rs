@@ -177,7 +177,7 @@ fn an_example_that_pg_qualstats_keeps_has_the_values_of_its_statement() {
     const CONTROL: &str = "default_version = '2.1'\nrelocatable = true\n";
     const SCRIPT: &str = "create table kept (queryid bigint, query text);\n\
         create function pg_qualstats_example_queries(out queryid bigint, out query text) \
-        returns setof record language sql as 'select queryid, query from kept';\n";
+        returns setof record language sql as 'select queryid, query from public.kept';\n";
     let rqps = Rqps::new();
     let share = directory();
     let folder = share.path().join("extension");
