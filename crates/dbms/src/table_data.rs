@@ -1,6 +1,6 @@
 //! What is known of the tables of somebody else's server before their rows are read: names, sizes,
-//! columns, keys. All of it comes from catalogs. What is sent beside that are SELECT, COPY TO STDOUT
-//! and what begins and ends a transaction that cannot write.
+//! columns, keys. All of it comes from catalogs. What is sent beside that are SELECT, COPY TO
+//! STDOUT and what begins and ends a transaction that cannot write.
 
 use std::collections::BTreeMap;
 

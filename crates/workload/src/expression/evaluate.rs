@@ -38,8 +38,12 @@ impl<V> Expression<V> {
             Expression::Constant(value) => Ok(*value),
             Expression::Variable(variable) => scope.variable(variable),
             Expression::Call(function, arguments) => match arguments.len() {
-                ..=USUAL_ARGUMENTS => called::<USUAL_ARGUMENTS, _, _>(function, arguments, scope),
-                ..=MOST_ARGUMENTS => called::<MOST_ARGUMENTS, _, _>(function, arguments, scope),
+                count if count <= USUAL_ARGUMENTS => {
+                    called::<USUAL_ARGUMENTS, _, _>(function, arguments, scope)
+                }
+                count if count <= MOST_ARGUMENTS => {
+                    called::<MOST_ARGUMENTS, _, _>(function, arguments, scope)
+                }
                 _ => Err(EvaluationError(format!(
                     "too many function arguments, maximum is {MOST_ARGUMENTS}"
                 ))),
