@@ -223,11 +223,15 @@ fn all_tests_run_once_and_the_data_are_checked() {
         // A batch has ten operations, and few take much longer than the mean.
         let (mean, median) = (number(test, "usec_op"), number(test, "p50"));
         assert!(median > 0.1 && median < 100.0 * mean, "{test}: {text}");
-        let times = ["p50", "p99", "pmax"].map(|column| number(test, column));
-        assert!(times.is_sorted() && times[2] > times[0], "{test}: {times:?}");
+        // A percentile of too few operations is not there, and a busy machine does few.
+        let known = ["p50", "p99", "pmax"].into_iter().filter(|of| cell(test, of) != "NA");
+        let times: Vec<f64> = known.map(|column| number(test, column)).collect();
+        assert!(
+            times.is_sorted() && times.len() > 1 && times[0] < times[times.len() - 1],
+            "{text}"
+        );
     }
-    // A percentile of too few operations is not there.
-    assert!(number("readrandom", "p99.9") > 0.0 && cell("load", "pmax") != "NA", "{text}");
+    assert!(number("load", "p99.9") > 0.0, "the load has 100,000 operations: {text}");
     // Half of 42 MB are put again, in memtables of 16 MB: they are flushed and compacted.
     assert!(number("overwrite", "c_wsecs") > 0.0 && number("overwrite", "c_csecs") > 0.0, "{text}");
     assert_eq!((cell("overwrite", "b_rgb"), cell("overwrite", "githash")), ("NA", "NA"), "{text}");
