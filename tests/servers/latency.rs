@@ -194,6 +194,7 @@ fn ten_percent_of_a_p99_are_found_in_five_minutes() {
     let slow = result["comparison"]["contenders"][0]["tests"][0]["times"]["p99"].clone();
     println!("after {:?}: {slow}", began.elapsed());
     assert!(slow["ratio"]["low"].as_f64().unwrap() > 1.0, "{slow}");
-    assert_eq!(slow["label"], "regression", "{slow}");
+    // Most often a small one: the margin of percentiles is ten percent.
+    assert!(slow["label"].as_str().unwrap().ends_with("regression"), "{slow}");
     assert!(began.elapsed() < std::time::Duration::from_secs(300));
 }
