@@ -7,10 +7,18 @@ use clap::Args;
 use rqps_dbms::Dialect;
 use rqps_plan::{Build, Contender};
 use rqps_system::{Cancel, printable};
-use rqps_workload::{CaptureError, CaptureOptions, capture_file, capture_server};
+use rqps_wire::Target;
+use rqps_workload::{
+    Capture, CaptureError, CaptureOptions, DataOptions, SourceData, TableSample, WrittenData,
+    capture_file, capture_server,
+};
 
 use super::exit::Exit;
 use super::output;
+use super::units::Bytes;
+
+/// More than any disk has: the number of bytes must fit into 64 bits.
+const MOST_GIGABYTES: f64 = 1e9;
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -30,15 +38,27 @@ pub(crate) struct Arguments {
     /// pg_stat_statements or digests.
     #[arg(long, value_name = "FORMAT")]
     format: Option<String>,
+    /// Also read the rows of all tables of this server's database, into DIR/load
+    #[arg(long, value_name = "URL")]
+    with_data: Option<String>,
+    /// With --with-data: read this part of a table, chosen by a hash of its key; repeatable
+    #[arg(long, value_name = "TABLE=PERCENT", requires = "with_data")]
+    sample: Vec<TableSample>,
+    /// With --with-data: read no more than so many gigabytes
+    #[arg(long, value_name = "GB", requires = "with_data", default_value_t = 1.0)]
+    data_limit: f64,
 }
 
 pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
-    let Arguments { source, out, share, database, format } = arguments;
+    let Arguments { source, out, share, database, format, .. } = arguments;
     if !(*share > 0.0 && *share <= 100.0) {
         bail!("cannot keep {share} % of the time. Use a --share above 0 and up to 100");
     }
     if out.symlink_metadata().is_ok() {
         bail!("'{}' exists already. Name another --out", out.display());
+    }
+    if !(arguments.data_limit > 0.0 && arguments.data_limit <= MOST_GIGABYTES) {
+        bail!("cannot read {} GB. Use a --data-limit above 0", arguments.data_limit);
     }
     let options = CaptureOptions {
         format: format.as_deref(),
@@ -47,17 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     };
     let (capture, from) = match source.contains("://") {
         true => {
-            let contender: Contender = source.parse()?;
-            let Build::Server { url } = &contender.build else {
-                bail!(
-                    "'{}' is no URL of a server. Write postgres://… or mysql://…",
-                    contender.name()
-                )
-            };
-            // Ctrl-C ends the process at once: nothing is made on the server.
-            let Some(target) = rqps_dbms::target(contender.dbms, url, &Cancel::default())? else {
-                bail!("'{}' has no servers. Name a server", contender.name())
-            };
+            let (contender, target) = server(source)?;
             let capture = capture_server(&target, Dialect::from(&contender), options)?;
             (capture, contender.name())
         }
@@ -70,7 +80,11 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             (capture, source.clone())
         }
     };
-    let written = capture.write(out, &from)?;
+    let data = match &arguments.with_data {
+        Some(url) => Some(tables(url, arguments, &capture)?),
+        None => None,
+    };
+    let written = capture.write(out, &from, data)?;
     let of = if written.is_by_calls { "calls" } else { "time" };
     let shown = out.display();
     let left_out = match written.left_out {
@@ -84,9 +98,58 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     for remark in &written.remarks {
         output::print(&format!("  {remark}\n"))?;
     }
-    let next = format!(
-        "Add {shown}/schema.sql and data in {shown}/load/, then: rqps sql check {shown} CONTENDER\n"
-    );
-    output::print(&next)?;
+    let missing = match &written.data {
+        Some(data) => {
+            output::print(&told(data))?;
+            format!("{shown}/schema.sql")
+        }
+        None => format!("{shown}/schema.sql and data in {shown}/load/"),
+    };
+    output::print(&format!("Add {missing}, then: rqps sql check {shown} CONTENDER\n"))?;
     Ok(if written.statements == 0 { Exit::Failed } else { Exit::Done })
+}
+
+/// A server by its URL.
+fn server(url: &str) -> anyhow::Result<(Contender, Target)> {
+    let contender: Contender = url.parse()?;
+    let Build::Server { url } = &contender.build else {
+        bail!("'{}' is no URL of a server. Write postgres://… or mysql://…", contender.name())
+    };
+    // Ctrl-C ends the process at once: nothing is made on the server.
+    match rqps_dbms::target(contender.dbms, url, &Cancel::default())? {
+        Some(target) => Ok((contender, target)),
+        None => bail!("'{}' has no servers. Name a server", contender.name()),
+    }
+}
+
+/// The tables of a server, of which rows are wanted.
+fn tables(url: &str, arguments: &Arguments, capture: &Capture) -> anyhow::Result<SourceData> {
+    let (contender, target) = server(url)?;
+    let dialect = Dialect::from(&contender);
+    if dialect != capture.dialect() {
+        bail!(
+            "'{}' has not the SQL of the captured statements, which is that of {}",
+            contender.name(),
+            capture.dialect().name
+        );
+    }
+    let most = (arguments.data_limit * 1e9) as u64;
+    let options = DataOptions { samples: &arguments.sample, most };
+    let data = SourceData::begin(&target, dialect, options)?;
+    output::note(&format!(
+        "reading {} tables of {}, {} on disk, in one snapshot",
+        data.tables(),
+        contender.name(),
+        Bytes(data.bytes())
+    ));
+    Ok(data)
+}
+
+fn told(data: &WrittenData) -> String {
+    let rows: u64 = data.tables.iter().map(|table| table.rows).sum();
+    let mut told = format!("data: {} tables, {rows} rows\n", data.tables.len());
+    for remark in &data.remarks {
+        told += &format!("  {remark}\n");
+    }
+    told
 }

@@ -32,7 +32,7 @@ const DEFAULT: [&str; 2] = ["postgres@17.6", "sqlite"];
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// Take five minutes only, which finds gross errors.
+    /// Take six minutes only, which finds gross errors.
     #[arg(long, help_heading = MEASURE)]
     quick: bool,
     /// Builds to test, each of which stands for its engine

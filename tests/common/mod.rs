@@ -436,9 +436,14 @@ impl Running {
     }
 
     /// Waits for the end.
-    pub(crate) fn finish(mut self) -> Finished {
+    pub(crate) fn finish(self) -> Finished {
+        self.finish_within(PATIENCE)
+    }
+
+    /// Waits for the end of what takes minutes by itself.
+    pub(crate) fn finish_within(mut self, patience: Duration) -> Finished {
         drop(self.child.stdin.take());
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + patience;
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;

@@ -6,7 +6,7 @@ use std::path::Path;
 use rqps_wire::{Connection, Type, Value};
 
 use crate::common::result::Finished;
-use crate::common::{Rqps, Running, await_that};
+use crate::common::{Rqps, Running, await_that, directory};
 use crate::guest::server::Server;
 
 /// Statements that are told apart, each executed as often as its number says, and their share of
@@ -169,6 +169,68 @@ fn postgres_is_captured_from_its_statistics_and_its_log() {
         let mut texts = params.map(|it| fs::read_to_string(it.unwrap().path()).unwrap());
         assert!(texts.any(|text| text.starts_with("c2,p1\n") || text.starts_with("p1,c2\n")));
     }
+}
+
+/// The extension itself is in no build: this one has its function, with its columns.
+#[test]
+fn an_example_that_pg_qualstats_keeps_has_the_values_of_its_statement() {
+    const CONTROL: &str = "default_version = '2.1'\nrelocatable = true\n";
+    const SCRIPT: &str = "create table kept (queryid bigint, query text);\n\
+        create function pg_qualstats_example_queries(out queryid bigint, out query text) \
+        returns setof record language sql as 'select queryid, query from public.kept';\n";
+    let rqps = Rqps::new();
+    let share = directory();
+    let folder = share.path().join("extension");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("pg_qualstats.control"), CONTROL).unwrap();
+    fs::write(folder.join("pg_qualstats--2.1.sql"), SCRIPT).unwrap();
+    let path = format!("extension_control_path={}:$system", share.path().display());
+    let server =
+        Server::postgres(&rqps, "18.0", &["shared_preload_libraries=pg_stat_statements", &path]);
+    server.sql("", &["create database shop"]);
+    server.sql("shop", &["create extension pg_stat_statements"]);
+    fill(&mut *server.connect("shop"));
+    let executed = [
+        "select pg_stat_statements_reset()",
+        "select note from orders where total > 7 and day > date '2026-01-05'",
+        "select note from orders where customer = 3",
+    ];
+    server.sql("shop", &executed);
+    let url = server.url("owner", "shop");
+    let queries = || {
+        let entries = fs::read_dir(rqps.path("shop/queries")).unwrap();
+        let texts = entries.map(|entry| fs::read_to_string(entry.unwrap().path()).unwrap());
+        texts.collect::<Vec<String>>().join("\n")
+    };
+    // A function of somebody else's with this name is not called.
+    let trap = "create function pg_qualstats_example_queries(out queryid bigint, out query text) \
+                returns setof record language plpgsql as \
+                $$ begin raise exception 'a trap was called'; end $$";
+    server.sql("shop", &[trap]);
+    capture(&rqps, &url, &[]).ok();
+    assert!(queries().contains("total > :p1"), "{}", queries());
+    forget(&rqps);
+    let examples = [
+        "drop function pg_qualstats_example_queries()",
+        "create extension pg_qualstats",
+        "insert into kept select queryid, $$select note from orders where total > 7 and day > \
+         date '2026-01-05'$$ from pg_stat_statements where query like 'select note%total%'",
+        "insert into kept select queryid, 'select note from orders where cust' \
+         from pg_stat_statements where query like 'select note%customer%'",
+        "select count(*) from kept",
+    ];
+    assert_eq!(server.sql("shop", &examples), [[Some("2".to_string())]]);
+    let finished = capture(&rqps, &url, &[]).ok();
+    let remark = "pg_qualstats keeps the first execution of a statement: one set of values is no \
+                  distribution";
+    assert!(finished.stdout.contains(remark), "{}", finished.stdout);
+    assert!(queries().contains("total > :c1"), "{}", queries());
+    assert!(queries().contains("where customer = :p1"), "what was cut is not taken: {}", queries());
+    let params = fs::read_dir(rqps.path("shop/params")).unwrap();
+    let params: Vec<String> =
+        params.map(|it| fs::read_to_string(it.unwrap().path()).unwrap()).collect();
+    assert_eq!(params.len(), 1, "{params:?}");
+    assert!(params[0].ends_with("\"7\",\"2026-01-05\"\n"), "{params:?}");
 }
 
 #[test]

@@ -11,10 +11,10 @@ use crate::common::result::Finished;
 use crate::common::{Rqps, Running};
 use crate::pgbench::{Logged, pgbench};
 
-/// One in so many statements sleeps for as many hundredths of a second as a setting says that
-/// changes nothing else.
-fn script(path: &Path, one_in: u32) {
-    let sleeps = "current_setting('geqo_seed')::float / 100";
+/// One in so many statements sleeps for as large a part of this time as a setting says that changes
+/// nothing else.
+fn script(path: &Path, one_in: u32, most_ms: u32) {
+    let sleeps = format!("current_setting('geqo_seed')::float * {most_ms} / 1000");
     let text =
         format!("select pg_sleep(case when random() < 1.0 / {one_in} then {sleeps} else 0 end);\n");
     fs::write(path, text).unwrap();
@@ -40,7 +40,7 @@ fn test(rqps: &Rqps) -> Value {
 fn a_longer_tail_is_a_regression_of_the_tail() {
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
-    script(&file, 10);
+    script(&file, 10, 10);
     let contenders = "old=postgres@17.6?geqo_seed=0.2 slow=postgres@17.6?geqo_seed=0.4";
     let workload = format!("--workload pgbench:{} --clients 4", file.display());
     // Ranks of fewer rounds are never significant in two percentiles.
@@ -83,7 +83,7 @@ fn a_rate_that_cannot_be_reached_is_told_with_the_rate_that_was() {
 fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
-    script(&file, 1);
+    script(&file, 1, 10);
     let contenders = "old=postgres@17.6?geqo_seed=0.2 slow=postgres@17.6?geqo_seed=0.3";
     let workload = format!("--workload pgbench:{}", file.display());
     let at = "--slo p50=9ms --secs 0.7 --rounds 4";
@@ -133,7 +133,7 @@ fn times_at_a_rate_are_those_of_pgbench() {
         server.run("alter system set log_statement = 'none'");
         server.run("select pg_reload_conf()");
         let file = server.rqps.path("sleeps.sql");
-        script(&file, 50);
+        script(&file, 50, 10);
         let log = server.rqps.path("transactions");
         let (folder, port) = server.socket();
         let ended = Command::new(pgbench())
@@ -156,7 +156,7 @@ fn times_at_a_rate_are_those_of_pgbench() {
     theirs.sort_unstable();
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
-    script(&file, 50);
+    script(&file, 50, 10);
     let contenders = "old=postgres@17.6?geqo_seed=0.5 same=postgres@17.6?geqo_seed=0.5";
     let workload = format!("--workload pgbench:{} --clients 4", file.display());
     compare(&rqps, &format!("{contenders} {workload} --rate 500 --secs 22 --rounds 3")).ok();
@@ -173,14 +173,14 @@ fn times_at_a_rate_are_those_of_pgbench() {
 }
 
 /// In five minutes: 6 rounds of 9 s for each of baseline, control and contender. `pg_sleep` waits
-/// in whole milliseconds, so one in fifty takes 6 ms and not 5.
+/// in whole milliseconds, rounded up: one in fifty takes 11 ms (10.7) and not 10 (9.7).
 #[test]
 #[ignore = "nightly: takes minutes"]
-fn a_longer_p99_is_found_in_five_minutes() {
+fn ten_percent_of_a_p99_are_found_in_five_minutes() {
     let rqps = Rqps::alone();
     let file = rqps.path("sleeps.sql");
-    script(&file, 50);
-    let contenders = "old=postgres@17.6?geqo_seed=0.5 slow=postgres@17.6?geqo_seed=0.6";
+    script(&file, 50, 20);
+    let contenders = "old=postgres@17.6?geqo_seed=0.485 slow=postgres@17.6?geqo_seed=0.535";
     let out = rqps.out().display().to_string();
     let fixed = format!(
         "compare --out {out} {contenders} --workload pgbench:{} --clients 4 --rate 1200 --secs 9 \
@@ -194,6 +194,7 @@ fn a_longer_p99_is_found_in_five_minutes() {
     let slow = result["comparison"]["contenders"][0]["tests"][0]["times"]["p99"].clone();
     println!("after {:?}: {slow}", began.elapsed());
     assert!(slow["ratio"]["low"].as_f64().unwrap() > 1.0, "{slow}");
-    assert_eq!(slow["label"], "regression", "{slow}");
+    // Most often a small one: the margin of percentiles is ten percent.
+    assert!(slow["label"].as_str().unwrap().ends_with("regression"), "{slow}");
     assert!(began.elapsed() < std::time::Duration::from_secs(300));
 }

@@ -8,6 +8,7 @@ mod answers;
 mod bisect;
 mod build;
 mod capture;
+mod capture_data;
 mod compare;
 mod configs;
 mod dbms;

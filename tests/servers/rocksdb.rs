@@ -118,7 +118,66 @@ fn writes_are_whole_runs_that_pay_for_their_compaction() {
 }
 
 #[test]
-fn reads_beside_a_writer_are_whole_runs_and_the_writer_keeps_its_rate() {
+fn between_its_turns_a_database_with_a_writer_is_frozen() {
+    let rqps = Rqps::with_own_locks();
+    let tests_wanted = "readwhilewriting,fwdrange";
+    let arguments = format!(
+        "{OLD}?statistics=true {NEW}?statistics=true --workload rocksdb:{tests_wanted} --secs 1 \
+         --no-control --rows 5K --rounds 3 --no-guards --instructions=none --loads 1"
+    );
+    let mut running = compare(&rqps, &arguments);
+    let folder = rqps.home().join("data");
+    let seen = |version: &str| {
+        let build = format!("rocksdb-{version}-maven");
+        let is_of = |pid: &i32| {
+            let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            words.contains("rocksdb-worker") && words.contains(&build)
+        };
+        processes::below(&folder).into_iter().find(is_of)
+    };
+    // How often either one was frozen while the other was not, and both were.
+    let (mut of_one, mut of_other, mut of_both) = (0, 0, 0);
+    while !running.has_ended() {
+        if let (Some(one), Some(other)) = (seen("9.7.3"), seen("10.4.2")) {
+            match [one, other].map(processes::is_stopped) {
+                [true, false] => of_one += 1,
+                [false, true] => of_other += 1,
+                [true, true] => of_both += 1,
+                [false, false] => {}
+            }
+        }
+        std::thread::sleep(std::time::Duration::from_millis(3));
+    }
+    let ended = running.finish();
+    assert!([Some(0), Some(1)].contains(&ended.status.code()), "{}", ended.stderr);
+    assert!(of_one > 10 && of_other > 10, "{of_one} and {of_other} times, both {of_both} times");
+    let tests = tests(&rqps);
+    for name in tests_wanted.split(',') {
+        let test = named(&tests, name);
+        assert!(test["ratio"]["value"].as_f64().is_some_and(|ratio| ratio > 0.1), "{test}");
+        assert_eq!(test["rounds"].as_array().map(Vec::len), Some(3), "{test}");
+    }
+    // The writer has put keys for the time in which reads were performed, and for no other.
+    let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
+    let sql = "select engine.value, measurement.watched, \
+                   (select sum(nanos) * 1.0 / sum(operations) from slice \
+                    where slice.round = round.id and slice.arm = measurement.arm) \
+               from engine join measurement on measurement.id = engine.measurement \
+               join round on round.id = measurement.round \
+               where test = 'readwhilewriting' and name = 'rocksdb.number.keys.written'";
+    let mut rows = results.prepare(sql).unwrap();
+    let rates = rows.query_map([], |row| {
+        let (keys, reads, nanos): (f64, f64, f64) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        Ok(keys * 420.0 / (reads * nanos / 1e9))
+    });
+    let rates: Vec<f64> = rates.unwrap().map(Result::unwrap).collect();
+    assert_eq!(rates.len(), 6);
+    assert!(rates.iter().all(|rate| (1.4e6..2.6e6).contains(rate)), "bytes/s: {rates:?}");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn reads_beside_a_writer_alone_are_whole_runs_and_the_writer_keeps_its_rate() {
     let rqps = Rqps::with_own_locks();
     let tests = "readwhilewriting,fwdrangewhilewriting,revrangewhilewriting";
     let arguments = format!("{NEW}?statistics=true --rows 20K --secs 3 --tests {tests}");
@@ -134,21 +193,52 @@ fn reads_beside_a_writer_are_whole_runs_and_the_writer_keeps_its_rate() {
         .unwrap();
     let rate = keys / seconds * 420.0;
     assert!((1.8e6..2.4e6).contains(&rate), "{rate} bytes/s");
-    compare(&rqps, &format!("{OLD} {NEW} --workload rocksdb:readwhilewriting --method slices"))
-        .finish()
-        .refuses(2, &["'readwhilewriting' leaves work to background threads"]);
 }
 
 #[test]
 fn all_tests_run_once_and_the_data_are_checked() {
     let rqps = Rqps::new();
-    let ended = rqps.start("dbbench", &format!("{NEW} --rows 20K --secs 0.3")).finish().ok();
+    let arguments = format!("{NEW}?statistics=true --rows 100K --secs 0.3");
+    let ended = rqps.start("dbbench", &arguments).finish().ok();
     let done = RunResult::of(&rqps.out());
     let steps = ["load", "readrandom", "fwdrange", "revrange", "multireadrandom", "overwrite"];
     assert_eq!(done.steps(), steps);
     done.assert_all_done();
     assert!(ended.stdout.contains("multireadrandom"), "{}", ended.stdout);
     rqps.assert_nothing_is_left();
+
+    rqps.run(&format!("report {} --format db-bench", rqps.out().display())).ok();
+    let folder = rqps.out().join("db_bench");
+    let file = entries(&folder).into_iter().find(|name| name.ends_with(".report.tsv"));
+    let text = fs::read_to_string(folder.join(file.expect("a file of the contender"))).unwrap();
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split('\t').collect()).collect();
+    let cell = |test: &str, column: &str| {
+        let place = rows[0].iter().position(|name| *name == column).expect("there is the column");
+        let is_of = |row: &&Vec<&str>| row.contains(&test);
+        rows.iter().find(is_of).unwrap_or_else(|| panic!("{test} is in {text}"))[place]
+    };
+    let number =
+        |test, column| cell(test, column).parse::<f64>().unwrap_or_else(|_| panic!("{text}"));
+    for test in ["readrandom", "fwdrange", "revrange", "multireadrandom", "overwrite"] {
+        // A batch has ten operations, and few take much longer than the mean.
+        let (mean, median) = (number(test, "usec_op"), number(test, "p50"));
+        assert!(median > 0.1 && median < 100.0 * mean, "{test}: {text}");
+        // A percentile of too few operations is not there, and a busy machine does few.
+        let known = ["p50", "p99", "pmax"].into_iter().filter(|of| cell(test, of) != "NA");
+        let times: Vec<f64> = known.map(|column| number(test, column)).collect();
+        assert!(
+            times.is_sorted() && times.len() > 1 && times[0] < times[times.len() - 1],
+            "{text}"
+        );
+    }
+    assert!(number("load", "p99.9") > 0.0, "the load has 100,000 operations: {text}");
+    // Half of 42 MB are put again, in memtables of 16 MB: they are flushed and compacted.
+    assert!(number("overwrite", "c_wsecs") > 0.0 && number("overwrite", "c_csecs") > 0.0, "{text}");
+    assert_eq!((cell("overwrite", "b_rgb"), cell("overwrite", "githash")), ("NA", "NA"), "{text}");
+    for column in ["stall%", "Nstall"] {
+        assert!(number("overwrite", column) >= 0.0, "{column}: {text}");
+    }
+    assert_eq!(cell("readrandom", "blob_sz"), "0GB", "{text}");
 }
 
 #[test]

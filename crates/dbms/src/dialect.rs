@@ -7,6 +7,7 @@ use rqps_plan::QueryPlan;
 use rqps_wire::{Connection, Error, Row, Type, query_if_allowed};
 
 use crate::statement_statistics::{CatalogColumn, StatisticsReader, catalog_columns};
+use crate::table_data::TableReading;
 
 /// The SQL of a DBMS with one of its engines.
 #[derive(Clone, Copy)]
@@ -24,6 +25,14 @@ pub struct PreparedExecution {
     pub explained: ExecutionOf,
     /// Whether its plan is one for all values.
     pub is_generic: fn(&mut dyn Connection) -> Result<bool, Error>,
+}
+
+/// Schemas that a session looks for names in, and that a script may change.
+#[derive(Clone, Copy)]
+pub struct SearchPath {
+    pub query: &'static str,
+    /// Sets what the query has told.
+    pub set: fn(&str) -> String,
 }
 
 /// What one DBMS accepts and others do not.
@@ -102,6 +111,10 @@ pub struct Sql {
     pub statement_statistics: Option<StatisticsReader>,
     /// The query for the columns of all tables: see [`Dialect::catalog_columns`].
     pub columns: &'static str,
+    /// Where a session looks for names without a schema; none where it has one place only.
+    pub search_path: Option<SearchPath>,
+    /// How the rows of all tables are read; none where no server has them.
+    pub table_reading: Option<&'static TableReading>,
 }
 
 /// How a text is split into statements, and what of it is no SQL but a literal, a comment or a

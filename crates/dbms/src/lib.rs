@@ -11,6 +11,7 @@ mod dialect;
 mod direct;
 mod error;
 mod files;
+mod freezer;
 mod fresh;
 mod guest;
 mod hold;
@@ -37,6 +38,7 @@ mod snapshot;
 pub mod source;
 mod sqlite;
 mod statement_statistics;
+mod table_data;
 mod template;
 mod theirs;
 
@@ -52,11 +54,12 @@ pub use code::read_code_again;
 pub use config::{NamedConfig, all_configs, cache_bytes, configs, memory, resolved, with_cache};
 pub use descriptor::{Descriptor, Footprint, descriptor};
 pub use dialect::{
-    Backslash, Body, Dialect, Forced, Indexes, Lexis, Partitions, PreparedExecution, Sql,
-    Transactions,
+    Backslash, Body, Dialect, Forced, Indexes, Lexis, Partitions, PreparedExecution, SearchPath,
+    Sql, Transactions,
 };
 pub use direct::reads_directly;
 pub use error::DbmsError;
+pub use freezer::Freezer;
 pub use fresh::BEGUN;
 pub use guest::{GuestError, Needs};
 pub use home::{Home, HomeError};
@@ -74,6 +77,9 @@ pub use source::Installed;
 pub use sqlite::{SqliteBuild, sqlite_build};
 pub use statement_statistics::{
     CatalogColumn, CountedStatement, StatementStatistics, StatisticsError, StatisticsReader,
+};
+pub use table_data::{
+    ALL_ROWS, SourceColumn, SourceForeignKey, SourceTable, SourceTables, TableReading,
 };
 
 /// The user of rqps's own servers over loopback, with a password ([`Place::password`]).

@@ -32,6 +32,8 @@ pub(crate) struct Runs<'a> {
     /// The build is the user's own directory.
     pub(crate) is_own_build: bool,
     pub(crate) detached: bool,
+    /// The signal that it gets when the thread that started it ends, unless it is detached.
+    pub(crate) at_end: Signal,
     /// The words before its command: the program that runs it, and its arguments.
     pub(crate) under: &'a [OsString],
 }
@@ -39,18 +41,24 @@ pub(crate) struct Runs<'a> {
 impl<'a> Runs<'a> {
     /// A program of a build, which ends with rqps.
     pub(crate) fn of(installed: &Installed, user: Option<User>, folder: &'a Path) -> Runs<'a> {
-        Runs { user, folder, is_own_build: installed.source.is_none(), detached: false, under: &[] }
+        Runs {
+            user,
+            folder,
+            is_own_build: installed.source.is_none(),
+            detached: false,
+            at_end: Signal::QUIT,
+            under: &[],
+        }
     }
 }
 
-/// A command that runs as the server's user. Unless it is detached, it is sent SIGQUIT when the
-/// thread that started it ends.
+/// A command that runs as the server's user.
 pub(crate) fn command(program: &Path, runs: Runs<'_>) -> Command {
     let around = program::Surroundings {
         folder: runs.folder,
         user: runs.user,
         environment: if runs.is_own_build { &OF_OWN_BUILDS } else { &[] },
-        at_end: (!runs.detached).then_some(Signal::QUIT),
+        at_end: (!runs.detached).then_some(runs.at_end),
     };
     let mut command = match runs.under {
         [runner, words @ ..] => {

@@ -78,7 +78,7 @@ impl ProcessId {
     }
 
     /// Sends a signal, unless the process has ended.
-    fn signal(self, signal: Signal) -> Result<(), Errno> {
+    pub(crate) fn signal(self, signal: Signal) -> Result<(), Errno> {
         let Some(pid) = Pid::from_raw(self.pid) else { return Ok(()) };
         let sent = match pidfd_open(pid, PidfdFlags::empty()) {
             // The descriptor stays with the process, even if it ends now.

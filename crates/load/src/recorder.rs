@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 
 use crate::effect::{Effect, Statements};
+use crate::worker::Performed;
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -105,6 +106,25 @@ impl Recorder {
         self.last = ended;
     }
 
+    /// Records operations that another process has performed and timed. They count in the second in
+    /// which the last of them ended.
+    pub(crate) fn record_all(&mut self, ended: u64, performed: &Performed) {
+        if ended >= self.second_end {
+            self.roll(ended);
+        }
+        let Performed { operations, effect, times, .. } = performed;
+        self.second.operations += operations;
+        self.second.rows += effect.rows;
+        self.tally.operations += operations;
+        self.tally.rows += effect.rows;
+        self.tally.statements += effect.statements;
+        for (nanos, count) in times {
+            self.second.max_service = self.second.max_service.max(*nanos);
+            self.tally.service.saturating_record_n(*nanos, *count);
+        }
+        self.last = ended;
+    }
+
     /// Closes the seconds that ended before `time`; a stall leaves empty seconds.
     #[cold]
     fn roll(&mut self, time: u64) {
@@ -197,6 +217,20 @@ mod tests {
         assert_eq!(tally.lateness.len(), 2);
         assert!(tally.lateness.max().abs_diff(2 * MS) < MS / 100);
         assert_eq!(tally.max_lag, 202 * MS);
+    }
+
+    #[test]
+    fn what_another_process_has_timed_counts_by_the_operation() {
+        let mut recorder = Recorder::new(0);
+        let effect = Effect { rows: 30, ..Effect::default() };
+        let times = vec![(2_000, 2), (7 * MS, 1)];
+        let performed = Performed { operations: 3, effect, times, ..Performed::default() };
+        recorder.record_all(1_010 * MS, &performed);
+        let tally = recorder.finish(1_500 * MS);
+        assert_eq!((tally.operations, tally.rows, tally.service.len()), (3, 30, 3));
+        assert!(tally.service.value_at_quantile(0.5).abs_diff(2_000) <= 2);
+        assert_eq!((tally.seconds[0].operations, tally.seconds[1].operations), (0, 3));
+        assert_eq!(tally.seconds[1].max_service, 7 * MS);
     }
 
     #[test]

@@ -196,8 +196,7 @@ struct DrivenThread {
     work: Vec<Box<dyn Work>>,
     /// By contender, the number of the next operation.
     next: Vec<u64>,
-    /// By contender, nanoseconds of each operation in measured parts, where operations are
-    /// performed one by one.
+    /// By contender, nanoseconds of each operation in measured parts.
     times: Vec<Histogram<u64>>,
     current: Arc<Current>,
     meter: Option<Meter>,
@@ -337,7 +336,7 @@ impl Relay {
 
     /// Nanoseconds of the operations in measured parts of the last run, over all clients, by
     /// contender. An operation is timed from the end of the one before, as the clock is read once
-    /// for each. Empty where another process performs operations.
+    /// for each.
     pub fn take_times(&mut self) -> Vec<Histogram<u64>> {
         std::mem::take(&mut self.times)
     }
@@ -446,6 +445,7 @@ impl DrivenThread {
     fn slice(&mut self, contender: usize, slicing: Slicing) -> Result<Slice, Error> {
         let mut slice = Slice { contender, ..Slice::default() };
         let met = thread_cpu();
+        self.work[contender].begin_turn()?;
         if !slicing.warm_up.is_nothing() {
             let mut warm_up = Slice::default();
             self.operate::<false>(contender, slicing.warm_up, &mut warm_up)?;
@@ -460,6 +460,7 @@ impl DrivenThread {
         let ended = thread_cpu();
         slice.client_cpu = ended - cpu;
         slice.client = thread_cost().since(&client);
+        self.work[contender].end_turn()?;
         if let (Some(meter), Some(before)) = (&mut self.meter, server) {
             let after = meter(contender);
             slice.server = std::array::from_fn(|at| after[at].saturating_sub(before[at]));
@@ -483,10 +484,13 @@ impl DrivenThread {
         self.current.number.store(self.next[contender], Ordering::Relaxed);
         self.current.since.store(slice.began, Ordering::Relaxed);
         if let Some(performed) = work.perform(portion, 0) {
-            let Performed { operations, nanos, effect, .. } = performed?;
+            let Performed { operations, nanos, effect, times, .. } = performed?;
             self.next[contender] += operations;
             (slice.operations, slice.nanos) = (operations, nanos);
             (slice.rows, slice.statements) = (effect.rows, effect.statements);
+            for (nanos, count) in times.into_iter().filter(|_| IS_MEASURED) {
+                self.times[contender].saturating_record_n(nanos, count);
+            }
             return Ok(());
         }
         let mut ended = slice.began;

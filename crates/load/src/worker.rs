@@ -16,6 +16,9 @@ use crate::schedule::{Schedule, Timetable};
 /// How often a worker publishes its cost: often within the second of a reading, and rarely enough
 /// for the system call not to matter.
 const PUBLISH: u64 = 10_000_000;
+/// What another process performs at once in a closed loop: much more than a message costs, and
+/// little compared with a second, for which there is a row.
+const AT_ONCE: (Duration, u64) = (Duration::from_millis(20), 5_000);
 
 /// One connection's operations, one after the other.
 pub trait Work: Send {
@@ -27,11 +30,21 @@ pub trait Work: Send {
     /// after an error of [`Class::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
-    /// Performs a whole part of a slice, where another process performs operations by itself, since
-    /// each takes less time than a message to it. Each takes `delay` nanoseconds longer. None:
-    /// operations are performed one by one.
+    /// Performs many operations, where another process performs them by itself, since each takes
+    /// less time than a message to it. Each takes `delay` nanoseconds longer. None: operations are
+    /// performed one by one.
     fn perform(&mut self, _portion: Portion, _delay: u64) -> Option<Result<Performed, Error>> {
         None
+    }
+
+    /// A turn begins: until it ends, this contender alone is driven.
+    fn begin_turn(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Ends the turn.
+    fn end_turn(&mut self) -> Result<(), Error> {
+        Ok(())
     }
 
     /// Makes the operation with this number the next one, where the number alone decides what an
@@ -46,12 +59,14 @@ pub trait Work: Send {
 }
 
 /// What [`Work::perform`] has done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Performed {
     pub operations: u64,
     /// Nanoseconds of the operations in sequence.
     pub nanos: u64,
     pub effect: Effect,
+    /// Nanoseconds of single operations, and how many took so long.
+    pub times: Vec<(u64, u64)>,
     /// Delays that nothing interrupted, and the nanoseconds spent in them.
     pub delays: u64,
     pub delayed: u64,
@@ -112,6 +127,7 @@ impl<C: Clock> Worker<C> {
         }
         let limit = operations.unwrap_or(u64::MAX);
         let follows = until == Until::LeadersDone;
+        let mut may_perform = schedule == Schedule::Closed;
         let before = recorder.tally.operations;
         let mut ended = epoch;
         self.live.publish_cost();
@@ -126,6 +142,28 @@ impl<C: Clock> Worker<C> {
                     ended = self.clock.now();
                 }
                 break;
+            }
+            if may_perform {
+                let portion = match operations {
+                    Some(all) => Portion::Operations(AT_ONCE.1.min(all - done)),
+                    None => Portion::Time(
+                        AT_ONCE.0.min(Duration::from_nanos(deadline.saturating_sub(ended))),
+                    ),
+                };
+                if halt.is_abandoned() {
+                    break;
+                }
+                match self.work.perform(portion, 0) {
+                    None => may_perform = false,
+                    Some(performed) => {
+                        let performed = performed?;
+                        ended = self.clock.now();
+                        recorder.record_all(ended, &performed);
+                        self.live.publish_cost();
+                        self.live.set_operations(recorder.tally.operations);
+                        continue;
+                    }
+                }
             }
             self.work.make(halt)?;
             if let Some(intended) = intended {

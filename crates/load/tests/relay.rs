@@ -262,7 +262,9 @@ impl Work for Elsewhere {
         assert_eq!(delay, 0);
         self.asked.lock().unwrap().push(portion);
         let effect = Effect::read(15);
-        Some(Ok(Performed { operations: 5, nanos: 1_000_000, effect, ..Performed::default() }))
+        let times = vec![(200_000, 5)];
+        let nanos = 1_000_000;
+        Some(Ok(Performed { operations: 5, nanos, effect, times, ..Performed::default() }))
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {
@@ -285,5 +287,6 @@ fn what_another_process_has_performed_and_timed_is_what_a_slice_has() {
     }
     assert_eq!(*asked.lock().unwrap(), [SLICING.warm_up, SLICING.slice].repeat(2));
     assert_eq!(relay.live()[0].operations(), 10, "the warm-up is not counted");
+    assert_eq!(relay.take_times()[0].len(), 10);
     relay.finish();
 }

@@ -43,7 +43,7 @@ impl EngineReading {
     }
 
     /// Ordered by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, EngineValue)> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = (&str, EngineValue)> + Clone + '_ {
         self.0.iter().map(|(name, read)| (name.as_str(), *read))
     }
 

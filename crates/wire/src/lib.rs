@@ -21,9 +21,11 @@ mod scripted;
 mod socket;
 mod sqlite;
 mod tls;
+mod unload;
 mod url;
 mod visit;
 
+use std::io::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -38,6 +40,7 @@ pub use rqps_system::{Cancel, Cancelled};
 pub use scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
 pub use sqlite::{SqliteInterrupt, SqliteLibrary};
 pub use tls::{Authorities, Check, Identity, Need, Tls, Version};
+use unload::unload_visited;
 pub use visit::{ColumnKind, Field, ResultColumn, RowVisitor};
 
 /// The target of a connection; cloned for every connection that a workload opens.
@@ -145,6 +148,12 @@ pub trait Connection: Send {
     /// ended by a line feed, with its fields between tabs; no field holds a tab, a line feed, a
     /// backslash or a quote. The names go into SQL as they are. Returns the number of added rows.
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error>;
+
+    /// Writes the rows of a query as lines of comma-separated values: NULL is `\N`, and everything
+    /// else is in quotes. Returns the number of rows. After an error the connection is of no use.
+    fn unload(&mut self, query: &str, to: &mut dyn Write) -> Result<u64, Error> {
+        unload_visited(self, query, to)
+    }
 
     /// A handle with which another thread can end a call that blocks.
     fn interrupter(&self) -> Result<Interrupter, Error>;

@@ -12,6 +12,8 @@ mod options_file;
 mod serve;
 mod session;
 mod settings;
+mod tree_report;
+mod work_clock;
 mod writer;
 
 use std::io;

@@ -2,6 +2,8 @@
 
 use std::hint::black_box;
 
+use hdrhistogram::Histogram;
+use hdrhistogram::iterators::IterationValue;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
@@ -106,6 +108,28 @@ pub(crate) struct StretchResult {
 /// If a delay takes this much longer than it should, something else had the CPU.
 const INTERRUPTION: u64 = 50_000;
 
+/// The time of each operation, in nanoseconds up to an hour.
+#[derive(Debug)]
+pub(crate) struct OperationTimes(Histogram<u64>);
+
+impl OperationTimes {
+    /// Two digits: a third one would make the bins of usual times fill half of a CPU's first cache.
+    pub(crate) fn new() -> OperationTimes {
+        OperationTimes(
+            Histogram::new_with_bounds(1, 3_600_000_000_000, 2).expect("the bounds are in order"),
+        )
+    }
+
+    /// OperationTimes and how often they were seen, as `2047:3 2063:1`.
+    pub(crate) fn text(&self) -> String {
+        let bin = |bin: IterationValue<u64>| {
+            let middle = self.0.median_equivalent(bin.value_iterated_to());
+            format!("{middle}:{}", bin.count_at_value())
+        };
+        self.0.iter_recorded().map(bin).collect::<Vec<_>>().join(" ")
+    }
+}
+
 /// The operations of one client.
 pub(crate) struct Client {
     kind: Kind,
@@ -124,26 +148,27 @@ impl Client {
         Client { kind, random, values: ValuePool::new(values), keys, next: 0 }
     }
 
-    /// Performs operations up to the limit. Each takes `delay` nanoseconds longer.
+    /// Performs operations up to the limit. Each takes `delay` nanoseconds longer. `times` are of
+    /// these operations then.
     pub(crate) fn perform(
         &mut self,
         database: &Database,
-        limit: Limit,
-        delay: u64,
+        (limit, delay): (Limit, u64),
+        times: &mut OperationTimes,
     ) -> Result<StretchResult, WorkerError> {
+        times.0.clear();
+        let stretch = OperationStretch { limit, delay, times };
         match self.kind {
-            Kind::ReadRandom | Kind::ReadWhileWriting => {
-                stretch(limit, delay, || self.get(database))
-            }
-            Kind::MultiReadRandom => stretch(limit, delay, || self.get_batch(database)),
+            Kind::ReadRandom | Kind::ReadWhileWriting => stretch.repeat(|| self.get(database)),
+            Kind::MultiReadRandom => stretch.repeat(|| self.get_batch(database)),
             Kind::FwdRange | Kind::FwdRangeWhileWriting => {
-                stretch(limit, delay, || self.range(database, true))
+                stretch.repeat(|| self.range(database, true))
             }
             Kind::RevRange | Kind::RevRangeWhileWriting => {
-                stretch(limit, delay, || self.range(database, false))
+                stretch.repeat(|| self.range(database, false))
             }
-            Kind::FillSeq => stretch(limit, delay, || self.put_next(database)),
-            Kind::Overwrite => stretch(limit, delay, || self.put_again(database)),
+            Kind::FillSeq => stretch.repeat(|| self.put_next(database)),
+            Kind::Overwrite => stretch.repeat(|| self.put_again(database)),
         }
     }
 
@@ -204,38 +229,51 @@ impl Client {
     }
 }
 
-/// Repeats an operation, which returns its rows, up to the limit.
-fn stretch(
+/// Operations in sequence.
+struct OperationStretch<'a> {
     limit: Limit,
+    /// Nanoseconds that each takes longer.
     delay: u64,
-    mut operation: impl FnMut() -> Result<u64, WorkerError>,
-) -> Result<StretchResult, WorkerError> {
-    let (time, most) = match limit {
-        Limit::Time(time) => (time, u64::MAX),
-        Limit::Operations(most) => (u64::MAX, most),
-    };
-    let mut done = StretchResult::default();
-    let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-    let began = clock(libc::CLOCK_MONOTONIC);
-    while done.nanos < time && done.operations < most {
-        done.rows += operation()?;
-        done.operations += 1;
-        let mut ended = clock(libc::CLOCK_MONOTONIC);
-        if delay > 0 {
-            let (from, mut spent) = (ended, 0);
-            while spent < delay {
-                ended = clock(libc::CLOCK_MONOTONIC);
-                spent = ended - from;
+    times: &'a mut OperationTimes,
+}
+
+impl OperationStretch<'_> {
+    /// Repeats an operation, which returns its rows, up to the limit. An operation is timed from
+    /// the end of the one before, as the clock is read once for each.
+    fn repeat(
+        self,
+        mut operation: impl FnMut() -> Result<u64, WorkerError>,
+    ) -> Result<StretchResult, WorkerError> {
+        let OperationStretch { limit, delay, times } = self;
+        let (time, most) = match limit {
+            Limit::Time(time) => (time, u64::MAX),
+            Limit::Operations(most) => (u64::MAX, most),
+        };
+        let mut done = StretchResult::default();
+        let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+        let began = clock(libc::CLOCK_MONOTONIC);
+        while done.nanos < time && done.operations < most {
+            done.rows += operation()?;
+            done.operations += 1;
+            let mut ended = clock(libc::CLOCK_MONOTONIC);
+            if delay > 0 {
+                let (from, mut spent) = (ended, 0);
+                while spent < delay {
+                    ended = clock(libc::CLOCK_MONOTONIC);
+                    spent = ended - from;
+                }
+                if spent < delay + INTERRUPTION {
+                    done.delays += 1;
+                    done.delayed += spent;
+                }
             }
-            if spent < delay + INTERRUPTION {
-                done.delays += 1;
-                done.delayed += spent;
-            }
+            let nanos = ended - began;
+            times.0.saturating_record(nanos - done.nanos);
+            done.nanos = nanos;
         }
-        done.nanos = ended - began;
+        done.cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu;
+        Ok(done)
     }
-    done.cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu;
-    Ok(done)
 }
 
 /// Nanoseconds of a clock.
@@ -257,6 +295,37 @@ mod tests {
             assert_eq!(Kind::from_name(kind.name()), Some(kind));
         }
         assert_eq!(Kind::from_name("readseq"), None);
+    }
+
+    fn stretch(
+        limit: Limit,
+        delay: u64,
+        operation: impl FnMut() -> Result<u64, WorkerError>,
+    ) -> Result<StretchResult, WorkerError> {
+        OperationStretch { limit, delay, times: &mut OperationTimes::new() }.repeat(operation)
+    }
+
+    #[test]
+    fn the_time_of_each_operation_is_told() {
+        let (mut times, mut number) = (OperationTimes::new(), 0);
+        let slow_third = || {
+            number += 1;
+            if number == 3 {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            Ok(1)
+        };
+        let limit = Limit::Operations(10);
+        OperationStretch { limit, delay: 0, times: &mut times }.repeat(slow_third).unwrap();
+        let text = times.text();
+        let bins: Vec<(u64, u64)> = text
+            .split(' ')
+            .map(|bin| bin.split_once(':').unwrap())
+            .map(|(nanos, count)| (nanos.parse().unwrap(), count.parse().unwrap()))
+            .collect();
+        assert_eq!(bins.iter().map(|bin| bin.1).sum::<u64>(), 10, "{text}");
+        assert!(bins.last().unwrap().0 >= 19_800_000, "{text}");
+        assert_eq!(OperationTimes::new().text(), "");
     }
 
     #[test]

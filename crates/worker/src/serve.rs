@@ -32,8 +32,9 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
     // What is refused is refused before anything is loaded.
     let (settings, functions) = (OpenSettings::new(settings)?, library::load(&library)?);
     let database = RwLock::new(Some(Database::open(functions, &folder, &settings)?));
-    let (counted, serving, writer) = Default::default();
-    let shared = Shared { functions, folder, settings, database, counted, serving, writer };
+    let (counted, serving, writer, at_work) = Default::default();
+    let shared =
+        Shared { functions, folder, settings, database, counted, serving, writer, at_work };
     let shared = Arc::new(shared);
     // Clients find a socket only when there is a database behind it.
     let listener = UnixListener::bind(&socket).map_err(at)?;

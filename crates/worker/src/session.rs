@@ -10,10 +10,11 @@ use crate::WorkerError;
 use crate::check::read_all;
 use crate::database::{COUNTED, Database, ThreadCounters};
 use crate::library::RocksdbFunctions;
-use crate::operations::{Client, Kind, Limit, StretchResult, clock};
-use crate::options_file;
+use crate::operations::{Client, Kind, Limit, OperationTimes, StretchResult, clock};
 use crate::settings::OpenSettings;
+use crate::work_clock::WorkClock;
 use crate::writer::{Writer, WriterPlan};
+use crate::{options_file, tree_report};
 
 /// Properties that are 0 when no work is left to background threads.
 const PENDING: [&str; 4] = [
@@ -32,13 +33,14 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 const PATIENCE: Duration = Duration::from_secs(3_600);
 
 /// Numbers that are not counts but states.
-const GAUGES: [&str; 7] = [
+const GAUGES: [&str; 8] = [
     "rocksdb.block-cache-usage",
     "rocksdb.cur-size-all-mem-tables",
     "rocksdb.estimate-num-keys",
     "rocksdb.estimate-pending-compaction-bytes",
     "rocksdb.num-running-compactions",
     "rocksdb.num-running-flushes",
+    "rocksdb.total-blob-file-size",
     "rocksdb.total-sst-files-size",
 ];
 
@@ -54,6 +56,8 @@ pub(crate) struct Shared {
     /// Nanoseconds of CPU that threads have used which serve connections, up to their last answers.
     pub(crate) serving: AtomicU64,
     pub(crate) writer: Mutex<Option<Writer>>,
+    /// How long clients have performed operations.
+    pub(crate) at_work: WorkClock,
 }
 
 impl Shared {
@@ -92,6 +96,8 @@ impl Shared {
         rows.extend([format!("cpu.serving\t{serving}"), format!("cpu.background\t{background}")]);
         let gauge = |name: &&str| Some(format!("{name}\t{}\tgauge", database.get().number(name)?));
         rows.extend(GAUGES.iter().filter_map(gauge));
+        let reported = tree_report::counts(database.get()).into_iter();
+        rows.extend(reported.map(|(name, count)| format!("{name}\t{count}")));
         let statistics = database.get().statistics().unwrap_or_default();
         rows.extend(statistics.lines().filter_map(ticker));
         Ok(rows)
@@ -141,6 +147,8 @@ impl Opened<'_> {
 pub(crate) struct Session<'a> {
     shared: &'a Arc<Shared>,
     client: Option<Client>,
+    /// Of the operations of the last request.
+    times: OperationTimes,
     counters: ThreadCounters,
     /// The CPU of this thread that is counted already.
     cpu: u64,
@@ -149,7 +157,7 @@ pub(crate) struct Session<'a> {
 impl<'a> Session<'a> {
     pub(crate) fn new(shared: &'a Arc<Shared>) -> Session<'a> {
         let counters = ThreadCounters::of_this_thread(shared.functions);
-        Session { shared, client: None, counters, cpu: 0 }
+        Session { shared, client: None, times: OperationTimes::new(), counters, cpu: 0 }
     }
 
     pub(crate) fn answer(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
@@ -192,10 +200,11 @@ impl<'a> Session<'a> {
                 Ok(vec![format!("{}\t{}", read.keys, read.as_loaded)])
             }
             ["write", "end"] => self.end_writer(),
-            ["write", keys, seed, values, rate] => {
+            ["write", keys, seed, values, rate, when @ ("always" | "in-turns")] => {
+                let is_in_turns = when == "in-turns";
                 let [keys, seed, values, rate] =
                     [number(keys)?, number(seed)?, number(values)?, number(rate)?];
-                let plan = WriterPlan { keys, seed, values, rate };
+                let plan = WriterPlan { keys, seed, values, rate, is_in_turns };
                 let writer = Writer::start(self.shared, plan);
                 self.writer().replace(writer).map_or(Ok(()), |earlier| earlier.end().map(drop))?;
                 Ok(Vec::new())
@@ -216,15 +225,17 @@ impl<'a> Session<'a> {
         let opened = self.shared.open()?;
         let client = self.client.as_mut().ok_or(WorkerError::NoClient)?;
         let before = self.counters.read();
+        let _at_work = self.shared.at_work.begin();
         let StretchResult { operations, nanos, rows, cpu, delays, delayed } =
-            client.perform(opened.get(), limit, delay)?;
+            client.perform(opened.get(), (limit, delay), &mut self.times)?;
         for ((total, after), before) in
             self.shared.counted.iter().zip(self.counters.read()).zip(before)
         {
             total.fetch_add(after.saturating_sub(before), Ordering::Relaxed);
         }
         let numbers = [operations, nanos, rows, cpu, delays, delayed];
-        Ok(vec![numbers.map(|number| number.to_string()).join("\t")])
+        let fields = numbers.iter().map(u64::to_string).chain([self.times.text()]);
+        Ok(vec![fields.collect::<Vec<_>>().join("\t")])
     }
 
     fn writer(&self) -> MutexGuard<'_, Option<Writer>> {

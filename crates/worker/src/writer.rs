@@ -1,14 +1,15 @@
 //! A writer beside tests that read: it puts drawn keys at a rate, so that the database has
-//! something to compact, and is not counted.
+//! something to compact, and is not counted. Where databases take turns, it writes only for the
+//! time in which clients perform operations: while its process is frozen, nothing falls due.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::WorkerError;
 use crate::data::ROW_BYTES;
-use crate::operations::{Client, Kind, Limit};
+use crate::operations::{Client, Kind, Limit, OperationTimes};
 use crate::session::Shared;
 
 /// How often it puts what is due.
@@ -22,39 +23,47 @@ pub(crate) struct WriterPlan {
     pub(crate) values: u64,
     /// Bytes of keys and values in a second.
     pub(crate) rate: u64,
+    /// Only in seconds in which clients are at work.
+    pub(crate) is_in_turns: bool,
 }
 
 pub(crate) struct Writer {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, WorkerError>>,
-    begun: Instant,
+    shared: Arc<Shared>,
+    /// What the clock of work showed when it began.
+    begun: Duration,
 }
 
 impl Writer {
     pub(crate) fn start(shared: &Arc<Shared>, plan: WriterPlan) -> Writer {
-        let (shared, is_over) = (shared.clone(), Arc::new(AtomicBool::new(false)));
-        let (told, begun) = (is_over.clone(), Instant::now());
+        let is_over = Arc::new(AtomicBool::new(false));
+        let begun = shared.at_work.elapsed();
+        let (told, of_thread) = (is_over.clone(), shared.clone());
         let thread = thread::spawn(move || {
+            let shared = of_thread;
+            let _always = (!plan.is_in_turns).then(|| shared.at_work.begin());
             let mut client = Client::new(Kind::Overwrite, plan.keys, plan.seed, plan.values);
-            let mut written = 0;
+            let (mut written, mut times) = (0, OperationTimes::new());
             while !told.load(Ordering::Relaxed) {
                 thread::sleep(TICK);
-                let due = begun.elapsed().as_secs_f64() * plan.rate as f64 / ROW_BYTES as f64;
+                let seconds = (shared.at_work.elapsed() - begun).as_secs_f64();
+                let due = seconds * plan.rate as f64 / ROW_BYTES as f64;
                 let left = (due as u64).saturating_sub(written);
                 // The database is not held for longer, so that it can be closed.
                 let opened = shared.open()?;
-                client.perform(opened.get(), Limit::Operations(left), 0)?;
+                client.perform(opened.get(), (Limit::Operations(left), 0), &mut times)?;
                 written += left;
             }
             Ok(written)
         });
-        Writer { is_over, thread, begun }
+        Writer { is_over, thread, shared: shared.clone(), begun }
     }
 
-    /// Ends it. Returns the keys that it has put, and the milliseconds that it had.
+    /// Ends it. Returns the keys that it has put, and the milliseconds of work that it had.
     pub(crate) fn end(self) -> Result<(u64, u128), WorkerError> {
         self.is_over.store(true, Ordering::Relaxed);
-        let millis = self.begun.elapsed().as_millis();
+        let millis = (self.shared.at_work.elapsed() - self.begun).as_millis();
         let written =
             self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         Ok((written, millis))

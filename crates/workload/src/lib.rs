@@ -31,7 +31,8 @@ pub use answers::{
 };
 pub use asked::{Asked, FlagError, StatementTexts, Verb, Wanted};
 pub use capture::{
-    Capture, CaptureError, CaptureOptions, CaptureSummary, capture_file, capture_server,
+    Capture, CaptureError, CaptureOptions, CaptureSummary, DataOptions, SourceData, TableSample,
+    WrittenData, WrittenTable, capture_file, capture_server,
 };
 pub use check::CheckError;
 pub use explain::Explained;

@@ -57,6 +57,8 @@ pub struct Task {
     pub is_numbered: bool,
     /// Why it is measured by whole runs, unless slices are asked for.
     pub alone: Option<&'static str>,
+    /// Its background work is a part of it: by slices, a server is frozen while it is not its turn.
+    pub works_in_turns: bool,
     /// The bytes of its longest statement; 0 if any server accepts that.
     pub statement_bytes: u64,
 }
@@ -86,6 +88,7 @@ impl Task {
             is_planned_again: false,
             is_numbered: false,
             alone: None,
+            works_in_turns: false,
             statement_bytes: 0,
         }
     }

@@ -89,7 +89,8 @@ const FULL: Scale = Scale {
 };
 
 /// The tests of db_bench, where the build is one of RocksDB: few enough for any size.
-const READS: &[&str] = &["readrandom", "fwdrange", "revrange", "multireadrandom"];
+const READS: &[&str] =
+    &["readrandom", "fwdrange", "revrange", "multireadrandom", "readwhilewriting"];
 const WHOLE_RUNS: &[&str] = &["readrandom", "overwrite"];
 
 /// One comparison of a selftest.

@@ -70,6 +70,53 @@ fn a_comparison_that_was_stopped_or_killed_goes_on_with_what_it_lacks() {
     rqps.assert_nothing_is_left();
 }
 
+/// A comparison in which databases are frozen between their turns, when one of them is.
+fn with_a_frozen_database(rqps: &Rqps) -> (Running, Vec<i32>) {
+    let arguments = comparison(3, 30.0).replace("readrandom,fwdrange", "readwhilewriting");
+    let running = compare(rqps, &arguments);
+    let folder = rqps.home().join("data");
+    let all = || processes::below(&folder);
+    await_that("a database is frozen", || all().into_iter().any(processes::is_stopped));
+    (running, all())
+}
+
+#[test]
+fn a_frozen_database_ends_with_rqps() {
+    let rqps = Rqps::with_own_locks();
+    let (running, databases) = with_a_frozen_database(&rqps);
+    assert!(databases.len() >= 2, "{databases:?}");
+    processes::kill(running.pid());
+    running.finish();
+    // Nobody can thaw it any more, so it must end by itself.
+    await_that("all have ended", || !databases.iter().any(|pid| processes::is_alive(*pid)));
+    rqps.await_no_process();
+}
+
+#[test]
+fn a_frozen_database_is_closed_after_an_interrupt() {
+    let rqps = Rqps::with_own_locks();
+    let (running, _) = with_a_frozen_database(&rqps);
+    processes::signal(running.pid(), Signal::INT);
+    running.finish().expect_code(130);
+    rqps.assert_no_server_is_left();
+}
+
+#[test]
+fn a_database_that_dies_in_the_turn_of_another_is_told() {
+    let rqps = Rqps::with_own_locks();
+    let (running, _) = with_a_frozen_database(&rqps);
+    let folder = rqps.home().join("data");
+    let is_contender = |pid: &i32| {
+        let words = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        words.contains("rocksdb-10.4.2-maven")
+    };
+    let contender = processes::below(&folder).into_iter().find(is_contender).unwrap();
+    processes::kill(contender);
+    let ended = running.finish().expect_code(3);
+    ended.says(&["error: rocksdb@10.4.2: ", "signal: 9"]);
+    rqps.assert_no_server_is_left();
+}
+
 #[test]
 fn a_single_run_that_was_killed_goes_on_with_the_test_in_which_it_was() {
     let rqps = Rqps::new();
@@ -166,4 +213,18 @@ fn data_of_another_release_are_refused_by_its_name() {
         .refuses(3, &["was created by rocksdb 10.4.2", "rocksdb 9.7.3 cannot open it"]);
     rqps.run(&format!("dbms start {NEW} --data {place}")).ok();
     rqps.run("dbms stop --all").ok();
+}
+
+#[test]
+fn data_of_a_newer_format_are_refused_in_the_librarys_words() {
+    let rqps = Rqps::new();
+    let newer = format!("{NEW}?block_based_table_factory.format_version=7");
+    let arguments = format!("{newer} --rows 1K --secs 0.1 --tests readrandom --keep-data");
+    rqps.start("dbbench", &arguments).finish().ok();
+    // Somebody's own data, since rqps has not made the directory.
+    let data = rqps.data(0);
+    fs::remove_file(data.join("rqps.maker")).unwrap();
+    rqps.run(&format!("dbms start {OLD} --data {}", data.display()))
+        .refuses(3, &["format_version: 7"]);
+    rqps.assert_no_server_is_left();
 }

@@ -66,6 +66,8 @@ const SQL: Sql = Sql {
     ],
     statement_statistics: Some(super::statement_statistics::read),
     columns: super::statement_statistics::COLUMNS,
+    search_path: None,
+    table_reading: Some(&super::table_data::READING),
 };
 
 pub(crate) static INNODB_SQL: Sql = Sql { name: "innodb", engine: Some("innodb"), ..SQL };

@@ -15,6 +15,7 @@ mod quiesce;
 mod reported;
 mod size;
 mod statement_statistics;
+mod table_data;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

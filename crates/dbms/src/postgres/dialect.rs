@@ -3,7 +3,8 @@
 use rqps_wire::{Connection, Error, Row, scalar};
 
 use crate::dialect::{
-    Backslash, Body, Forced, Indexes, Lexis, Partitions, PreparedExecution, Sql, Transactions,
+    Backslash, Body, Forced, Indexes, Lexis, Partitions, PreparedExecution, SearchPath, Sql,
+    Transactions,
 };
 
 pub(crate) static SQL: Sql = Sql {
@@ -68,6 +69,14 @@ pub(crate) static SQL: Sql = Sql {
     thread_queries: &["select pg_catalog.pg_backend_pid()"],
     statement_statistics: Some(super::statement_statistics::read),
     columns: super::statement_statistics::COLUMNS,
+    search_path: Some(SearchPath {
+        query: "select pg_catalog.current_setting('search_path')",
+        set: |path| {
+            let path = path.replace('\'', "''");
+            format!("select pg_catalog.set_config('search_path', '{path}', false)")
+        },
+    }),
+    table_reading: Some(&super::table_data::READING),
 };
 
 /// Sessions lose the ids that they reserved from the sequence but did not use, and so does

@@ -11,6 +11,7 @@ mod password;
 pub(crate) mod query_plan;
 mod reported;
 mod statement_statistics;
+mod table_data;
 
 use std::ffi::OsString;
 use std::fs;

@@ -1,6 +1,8 @@
 //! What the extension pg_stat_statements has counted.
 
-use rqps_wire::{Connection, scalar};
+use std::collections::BTreeMap;
+
+use rqps_wire::{Connection, Row, scalar};
 
 use crate::statement_statistics::{CountedStatement, StatementStatistics, StatisticsError, number};
 
@@ -48,14 +50,16 @@ pub(super) fn read(
     // Releases before 13 do not tell planning from executing.
     let time = if has("total_exec_time") { "total_exec_time" } else { "total_time" };
     let top = if has("toplevel") { " and toplevel" } else { "" };
+    let examples = examples(connection)?;
     let statements = format!(
-        "select query, pg_catalog.sum(calls), pg_catalog.sum({time}), pg_catalog.sum(rows) from {view} where dbid = (select oid \
+        "select query, pg_catalog.sum(calls), pg_catalog.sum({time}), pg_catalog.sum(rows), \
+         pg_catalog.string_agg(queryid::pg_catalog.text, ' ') from {view} where dbid = (select oid \
          from pg_catalog.pg_database where datname = pg_catalog.current_database()){top} group by query"
     );
     let mut found = StatementStatistics { source: "pg_stat_statements", ..Default::default() };
     let mut lost = 0;
     for row in connection.query(&statements)? {
-        let [text, calls, milliseconds, rows] = &row[..] else { continue };
+        let [text, calls, milliseconds, rows, ids] = &row[..] else { continue };
         let Some(text) = text.clone() else {
             lost += number::<u64>(calls.as_ref());
             continue;
@@ -63,13 +67,21 @@ pub(super) fn read(
         if text == HIDDEN {
             return Err(denied(connection)?);
         }
+        let example = ids.as_ref().and_then(|ids| ids.split(' ').find_map(|id| examples.get(id)));
         found.statements.push(CountedStatement {
             text,
-            example: None,
+            example: example.cloned(),
             calls: number(calls.as_ref()),
             seconds: number::<f64>(milliseconds.as_ref()) / 1e3,
             rows: number(rows.as_ref()),
         });
+    }
+    if found.statements.iter().any(|statement| statement.example.is_some()) {
+        found.remarks.push(
+            "pg_qualstats keeps the first execution of a statement: one set of values is no \
+             distribution"
+                .to_string(),
+        );
     }
     if lost > 0 {
         found
@@ -94,6 +106,27 @@ pub(super) fn read(
         }
     }
     Ok(found)
+}
+
+/// By the ids of statements the first execution of each, as it was written, where the extension
+/// pg_qualstats keeps it. A function of somebody else's under its name is not called.
+fn examples(connection: &mut dyn Connection) -> Result<BTreeMap<String, String>, StatisticsError> {
+    let function = "select pg_catalog.quote_ident(n.nspname) from pg_catalog.pg_extension e \
+                    join pg_catalog.pg_depend d on d.refobjid = e.oid and d.deptype = 'e' \
+                    and d.refclassid = 'pg_catalog.pg_extension'::pg_catalog.regclass \
+                    and d.classid = 'pg_catalog.pg_proc'::pg_catalog.regclass \
+                    join pg_catalog.pg_proc p on p.oid = d.objid \
+                    join pg_catalog.pg_namespace n on n.oid = p.pronamespace \
+                    where e.extname = 'pg_qualstats' and p.pronargs = 0 \
+                    and p.proname = 'pg_qualstats_example_queries'";
+    let Some(schema) = scalar(connection, function)? else { return Ok(BTreeMap::new()) };
+    let query = format!("select queryid, query from {schema}.pg_qualstats_example_queries()");
+    let rows = connection.query(&query)?.into_iter();
+    let pair = |row: Row| {
+        let [id, text] = <[Option<String>; 2]>::try_from(row).ok()?;
+        Some((id?, text?))
+    };
+    Ok(rows.filter_map(pair).collect())
 }
 
 /// The statements of other users are hidden.

@@ -54,4 +54,6 @@ pub(crate) static SQL: Sql = Sql {
     thread_queries: &["thread"],
     statement_statistics: None,
     columns: "",
+    search_path: None,
+    table_reading: None,
 };

@@ -145,7 +145,9 @@ impl Dbms for Rocksdb {
         place.check_maker(&self.installed)?;
         let prepare = |start: &Start<'_>| {
             let runs = Runs::of(&self.installed, self.user, &place.data);
-            let runs = Runs { detached: place.detached, under: &place.under, ..runs };
+            let (detached, under) = (place.detached, &place.under[..]);
+            // A frozen process heeds no other signal.
+            let runs = Runs { detached, under, at_end: SIGNALS.quit, ..runs };
             let mut command = process::command(&program, runs);
             let socket = start.folder.socket().join(SOCKET);
             command.args(host::arguments(&library, &self.settings));

@@ -59,6 +59,8 @@ pub(crate) static SQL: Sql = Sql {
     statement_statistics: None,
     columns: "select m.name, c.name, c.type, c.pk from sqlite_master m \
               join pragma_table_info(m.name) c where m.type = 'table'",
+    search_path: None,
+    table_reading: None,
 };
 
 fn drop_index(connection: &mut dyn Connection, _table: &str, index: &str) -> Result<(), Error> {

@@ -14,7 +14,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rqps_dbms::Server;
-use rqps_load::{Cancel, Crew, Effect, Halt, Order, Schedule, Until, Work};
+use rqps_load::{Cancel, Crew, Effect, Halt, Order, Performed, Portion, Schedule, Until, Work};
 use rqps_observe::{
     COUNTS, Callgrind, CountedFunction, CountsFile, counts_file, cpu_micros, read_counts,
 };
@@ -91,6 +91,15 @@ impl Work for Pausing {
 
     fn execute(&mut self) -> Result<Effect, rqps_wire::Error> {
         self.0.execute()
+    }
+
+    fn perform(
+        &mut self,
+        portion: Portion,
+        delay: u64,
+    ) -> Option<Result<Performed, rqps_wire::Error>> {
+        sleep(PAUSE);
+        self.0.perform(portion, delay)
     }
 
     fn interrupter(&self) -> Result<Interrupter, rqps_wire::Error> {

@@ -4,6 +4,7 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod answers;
+mod carried;
 mod counting;
 mod cut;
 mod instructions;
@@ -22,6 +23,7 @@ mod runs;
 mod seats;
 mod stored_baseline;
 mod together;
+mod turn;
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

@@ -7,9 +7,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use rqps_analysis::comparison::counted_operation;
 use rqps_dbms::Descriptor;
-use rqps_load::{
-    Counters, Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work,
-};
+use rqps_load::{Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work};
 use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Meaning,
     Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
@@ -17,10 +15,12 @@ use rqps_observe::{
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Cast, Driver, End, Task};
 
+use super::carried::{REQUESTS, counters, edge};
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
 use super::limits::{LEAST, LimitedRelay};
 use super::others::{WatchedServer, sent};
 use super::round::{Draw, Round, Running, driver};
+use super::turn::ServerTurns;
 use crate::selftest::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
 use crate::{Event, Lab, LabError, Pace};
@@ -244,15 +244,17 @@ impl<'a> Round<'a> {
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
         let base = self.running.iter().position(|one| one.arm.is_base()).unwrap_or(0);
+        let turns = ServerTurns::of(test, &self.running);
         for (slot, driver) in drivers.iter().enumerate() {
             let Cast { parts, threads, end, .. } =
                 driver.cast(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
             let dosing = &self.running[slot].dosing;
             work.iter_mut().zip(parts).for_each(|(client, part)| {
+                let work = turns.around(slot, part.work);
                 client.push(match dosing {
-                    Some(dosing) => dosing.around(part.work),
-                    None => part.work,
+                    Some(dosing) => dosing.around(work),
+                    None => work,
                 });
             });
             ends.push(end);
@@ -305,6 +307,8 @@ impl<'a> Round<'a> {
             }
         };
         let result = (|| {
+            // Ends with the last slice: what follows asks all servers.
+            let _in_turns = turns.begin()?;
             let slowed = Slowed::timed(self.running.iter().map(|one| one.dosing.as_ref()))?;
             let warming = Instant::now();
             let mut drive = |turns: &Turns, slicing: Slicing, part: (f64, f64)| {
@@ -407,7 +411,7 @@ impl<'a> Round<'a> {
             // The speed of the machine does not matter: it is the same for all arms of a cycle.
             reference_loop: None,
             missed_rate: None,
-            background: if test.class.writes() { None } else { self.background(pass) },
+            background: self.background(test, pass),
         };
         if comparison.guards {
             spoilt.extend(guards(&conduct));
@@ -457,8 +461,11 @@ impl<'a> Round<'a> {
     }
 
     /// The contender whose background threads used most, and their CPU as a share of that of the
-    /// threads that serve clients; none where that is not counted.
-    fn background(&self, pass: &RoundRecord) -> Option<(String, f64)> {
+    /// threads that serve clients; none where that is not counted, or is a part of the test.
+    fn background(&self, test: &Task, pass: &RoundRecord) -> Option<(String, f64)> {
+        if test.class.writes() || test.works_in_turns {
+            return None;
+        }
         let share = |one: &Running<'_>| {
             let mut engine = pass.arms.get(&one.arm.name)?.engine.clone();
             let contender = &self.scene.setting.plan.contenders[one.arm.index];
@@ -546,22 +553,6 @@ impl<'a> Round<'a> {
         threads.into_iter().for_each(|(metric, value)| cost.set(metric, value));
         cost
     }
-}
-
-/// What a device counts, as at the end of an edge.
-const REQUESTS: [Metric; 4] =
-    [Metric::DeviceReads, Metric::DeviceReadBytes, Metric::DeviceFlushes, Metric::DeviceFlushTime];
-
-/// An edge as the relay carries it.
-fn counters(of: Edge) -> Counters {
-    let [a, b, c, d, e, f, g] = of.hardware;
-    let Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, .. } = of;
-    [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, a, b, c, d, e, f, g]
-}
-
-fn edge(of: Counters) -> Edge {
-    let [cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, hardware @ ..] = of;
-    Edge { cpu, run_queue_wait, switches, reads, read_bytes, flushes, flush_time, hardware }
 }
 
 /// Marks an error with the slot of the arm that it belongs to.

@@ -77,6 +77,14 @@ impl Work for Delayed {
         Some(performed)
     }
 
+    fn begin_turn(&mut self) -> Result<(), Error> {
+        self.work.begin_turn()
+    }
+
+    fn end_turn(&mut self) -> Result<(), Error> {
+        self.work.end_turn()
+    }
+
     fn seek(&mut self, operation: u64) {
         self.work.seek(operation);
     }

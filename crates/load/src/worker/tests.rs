@@ -1,5 +1,6 @@
 //! Pacing by a clock that moves only where operations take time, so that every number is exact.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::*;
@@ -116,4 +117,52 @@ fn a_rate_that_is_too_high_ends_with_what_was_done() {
     // It can do 100 a second and is asked for 1,000 over 3 s.
     let (tally, ended) = run(Schedule::Uniform { per_second: 1_000.0 }, until, |_| 10 * MS);
     assert_eq!((tally.operations, ended), (400, 4 * SECOND));
+}
+
+/// A process that performs operations by itself, of a microsecond each.
+struct Elsewhere {
+    clock: Manual,
+    asked: Arc<Mutex<Vec<Portion>>>,
+}
+
+impl Work for Elsewhere {
+    fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
+        unreachable!("operations are not made here")
+    }
+
+    fn execute(&mut self) -> Result<Effect, Error> {
+        unreachable!("operations are not executed here")
+    }
+
+    fn perform(&mut self, portion: Portion, _delay: u64) -> Option<Result<Performed, Error>> {
+        self.asked.lock().unwrap().push(portion);
+        let operations = match portion {
+            Portion::Operations(operations) => operations,
+            Portion::Time(time) => time.as_micros() as u64,
+        };
+        self.clock.0.fetch_add(operations * 1_000, Ordering::Relaxed);
+        let times = vec![(1_000, operations)];
+        Some(Ok(Performed { operations, times, ..Performed::default() }))
+    }
+
+    fn interrupter(&self) -> Result<Interrupter, Error> {
+        unreachable!("nothing blocks")
+    }
+}
+
+#[test]
+fn what_another_process_performs_is_requested_by_the_thousand_and_timed_one_by_one() {
+    let run = |until| {
+        let (clock, asked) = (Manual::default(), Arc::<Mutex<Vec<Portion>>>::default());
+        let work = Box::new(Elsewhere { clock: clock.clone(), asked: asked.clone() });
+        let mut worker = Worker { work, live: Arc::new(Live::default()), recorder: None, clock };
+        worker.run(Schedule::Closed, until, 0, &Halt::default()).unwrap();
+        (worker.finish(), std::mem::take(&mut *asked.lock().unwrap()))
+    };
+    let (tally, asked) = run(Until::Operations(12_000));
+    assert_eq!(asked, [5_000, 5_000, 2_000].map(Portion::Operations));
+    assert_eq!((tally.operations, tally.service.len()), (12_000, 12_000));
+    let (tally, asked) = run(Until::Elapsed(Duration::from_millis(50)));
+    assert_eq!(asked, [20, 20, 10].map(|millis| Portion::Time(Duration::from_millis(millis))));
+    assert_eq!((tally.operations, tally.service.max()), (50_000, 1_000));
 }

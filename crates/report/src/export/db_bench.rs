@@ -1,7 +1,9 @@
 //! `report.tsv` of RocksDB's benchmark.sh, which its benchmark_compare.sh reads to put versions
 //! beside each other.
 
-use rqps_observe::Metric;
+use hdrhistogram::Histogram;
+use rqps_analysis::comparison::percentile;
+use rqps_observe::{Kind, Metric};
 use rqps_plan::{Dbbench, Operation};
 use rqps_store::{ContenderRecord, file_name};
 
@@ -11,6 +13,8 @@ use crate::model::{Measured, Model};
 
 /// What rqps does not have.
 const ABSENT: &str = "NA";
+/// What the names of RocksDB's own counters begin with.
+const OWN: &str = "rocksdb.";
 const GB: f64 = (1_u64 << 30) as f64;
 const MB: f64 = (1_u64 << 20) as f64;
 
@@ -27,8 +31,8 @@ type TestColumn = (&'static str, fn(&TestRow<'_>) -> Option<String>);
 const COLUMNS: [TestColumn; 29] = [
     ("ops_sec", |of| of.measured.finished_rate().map(|rate| format!("{rate:.0}"))),
     ("mb_sec", |of| Some(decimal(of.rows() * Dbbench::ROW_BYTES as f64 / of.seconds()? / MB))),
-    ("lsm_sz", |of| Some(format!("{}GB", decimal(of.counted("total-sst-files-size")? / GB)))),
-    ("blob_sz", |_| None),
+    ("lsm_sz", |of| Some(format!("{}GB", decimal(of.state("total-sst-files-size")? / GB)))),
+    ("blob_sz", |of| Some(format!("{}GB", decimal(of.state("total-blob-file-size")? / GB)))),
     ("c_wgb", |of| Some(decimal(of.counted("compact.write.bytes")? / GB))),
     ("w_amp", |of| {
         let written = of.counted("compact.write.bytes")? + of.counted("flush.write.bytes")?;
@@ -36,24 +40,23 @@ const COLUMNS: [TestColumn; 29] = [
         Some(decimal(written / put))
     }),
     ("c_mbps", |of| Some(decimal(of.counted("compact.write.bytes")? / of.seconds()? / MB))),
-    // Not among the counters of the C API.
-    ("c_wsecs", |_| None),
-    ("c_csecs", |_| None),
+    ("c_wsecs", |of| Some(decimal(of.told("compaction.wall.micros")? / 1e6))),
+    ("c_csecs", |of| Some(decimal(of.told("compaction.cpu.micros")? / 1e6))),
+    // RocksDB tells it with one decimal only.
     ("b_rgb", |_| None),
-    ("b_wgb", |_| None),
+    ("b_wgb", |of| Some(decimal(of.counted("blobdb.blob.file.bytes.written")? / GB))),
     ("usec_op", |of| {
         let rate = of.measured.finished_rate().filter(|rate| *rate > 0.0)?;
         Some(decimal(1e6 * f64::from(of.measured.record.clients) / rate))
     }),
-    // Times are those of 1,000 operations in sequence.
-    ("p50", |_| None),
-    ("p99", |_| None),
-    ("p99.9", |_| None),
-    ("p99.99", |_| None),
-    ("pmax", |_| None),
+    ("p50", |of| of.micros(|times| percentile(times, 50.0))),
+    ("p99", |of| of.micros(|times| percentile(times, 99.0))),
+    ("p99.9", |of| of.micros(|times| percentile(times, 99.9))),
+    ("p99.99", |of| of.micros(|times| percentile(times, 99.99))),
+    ("pmax", |of| of.micros(|times| Some(times.max()).filter(|longest| *longest > 0))),
     ("uptime", |of| Some(format!("{:.0}", of.seconds()?))),
-    ("stall%", |of| Some(decimal(100.0 * of.counted("stall.micros")? / 1e6 / of.seconds()?))),
-    ("Nstall", |_| None),
+    ("stall%", |of| Some(decimal(100.0 * of.told("write.stall.micros")? / 1e6 / of.seconds()?))),
+    ("Nstall", |of| Some(format!("{:.0}", of.told("write.stalls")?))),
     ("u_cpu", |of| of.kiloseconds(Metric::ServerCpuUser)),
     ("s_cpu", |of| of.kiloseconds(Metric::ServerCpuSystem)),
     ("rss", |of| Some(decimal(of.measured.record.cost.get(Metric::ServerRss)? as f64 / GB))),
@@ -77,10 +80,35 @@ impl TestRow<'_> {
         totals.map(|totals| totals.rows as f64).sum()
     }
 
-    /// A counter of RocksDB's own; most need `statistics=true`.
+    /// A property of the database at the end, which may be 0.
+    fn state(&self, name: &str) -> Option<f64> {
+        self.measured.record.engine.get(&format!("{OWN}{name}")).map(|value| value as f64)
+    }
+
+    /// A counter among RocksDB's statistics; none without `statistics=true`.
     fn counted(&self, name: &str) -> Option<f64> {
-        let counted = self.measured.record.engine.get(&format!("rocksdb.{name}"));
-        counted.map(|value| value as f64)
+        self.increase(&format!("{OWN}{name}"), |counter| counter.starts_with(OWN))
+    }
+
+    /// A counter of the process in which RocksDB runs.
+    fn told(&self, name: &str) -> Option<f64> {
+        self.increase(name, |_| true)
+    }
+
+    /// Counters that did not move are not stored: they are 0 if others like them are there.
+    fn increase(&self, name: &str, is_alike: fn(&str) -> bool) -> Option<f64> {
+        let mut counters =
+            self.measured.record.engine.iter().filter(|(_, read)| read.kind == Kind::Counter);
+        let found = counters.clone().find(|(counter, _)| *counter == name);
+        match found {
+            Some((_, read)) => Some(read.value as f64),
+            None => counters.any(|(counter, _)| is_alike(counter)).then_some(0.0),
+        }
+    }
+
+    /// Microseconds of an operation; none if there are too few for a percentile.
+    fn micros(&self, of: fn(&Histogram<u64>) -> Option<u64>) -> Option<String> {
+        Some(decimal(of(&self.measured.counted_times()?)? as f64 / 1e3))
     }
 
     fn kiloseconds(&self, metric: Metric) -> Option<String> {

@@ -6,8 +6,10 @@ mod message;
 mod parameters;
 mod scripted;
 mod startup;
+mod unload;
 mod visit;
 
+use std::io::Write;
 use std::os::fd::OwnedFd;
 
 use bytes::BytesMut;
@@ -303,6 +305,10 @@ impl Connection for Postgres {
         frontend::copy_done(&mut self.out);
         self.send()?;
         self.drain()
+    }
+
+    fn unload(&mut self, query: &str, to: &mut dyn Write) -> Result<u64, Error> {
+        self.unload_rows(query, to)
     }
 
     fn interrupter(&self) -> Result<Interrupter, Error> {

@@ -3,7 +3,7 @@
 
 use postgres_protocol::message::frontend;
 
-use super::message::{next_message, skip_rows};
+use super::message::{HEAD, next_message, skip_rows, split_message};
 use super::{Postgres, server_error, text_row, trailing_number, unexpected};
 use crate::error::Error;
 use crate::scripted::{ResultRows, Scripted, TextValues, Texted, TransactionBlock};
@@ -21,6 +21,8 @@ pub(super) struct Pipeline {
 
 /// Describe of the unnamed portal, and its Execute without a row limit.
 const DESCRIBE_AND_EXECUTE: [u8; 17] = [b'D', 0, 0, 0, 6, b'P', 0, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0];
+
+const SYNC: [u8; 5] = [b'S', 0, 0, 0, 4];
 
 impl Scripted for Postgres {
     fn ask(&mut self, sql: &str, keep: Option<&mut Vec<ResultRows>>) -> Result<u64, Error> {
@@ -66,7 +68,7 @@ impl Scripted for Postgres {
     }
 
     fn sync(&mut self) {
-        frontend::sync(&mut self.out);
+        self.out.extend_from_slice(&SYNC);
         self.pipeline.syncs += 1;
         self.pipeline.is_extended = true;
     }
@@ -92,8 +94,22 @@ impl Scripted for Postgres {
 impl Postgres {
     /// Sends what is queued and receives up to the last end. The first error is the cause of later
     /// ones.
-    fn exchange(&mut self, mut keep: Option<&mut Vec<ResultRows>>) -> Result<u64, Error> {
+    fn exchange(&mut self, keep: Option<&mut Vec<ResultRows>>) -> Result<u64, Error> {
         self.send()?;
+        if keep.is_none() && self.pipeline.syncs == 1 {
+            self.socket.receive(HEAD)?;
+            if let Some(answer) = usual_answer(self.socket.received()) {
+                self.socket.skip(answer.length);
+                self.pipeline.syncs = 0;
+                self.pipeline.status = answer.status;
+                return Ok(answer.rows);
+            }
+        }
+        self.exchange_any(keep)
+    }
+
+    /// Receives answers of any kind.
+    fn exchange_any(&mut self, mut keep: Option<&mut Vec<ResultRows>>) -> Result<u64, Error> {
         let (mut rows, mut error) = (0, None);
         let mut is_described = false;
         while self.pipeline.syncs > 0 {
@@ -152,6 +168,30 @@ impl Postgres {
     }
 }
 
+struct UsualAnswer {
+    /// How many were returned or changed.
+    rows: u64,
+    /// Of the transaction.
+    status: u8,
+    length: usize,
+}
+
+/// The answer to one statement, if it has been received completely. None if there is anything else
+/// in it.
+#[inline]
+fn usual_answer(received: &[u8]) -> Option<UsualAnswer> {
+    let (mut is_described, mut rest) = (false, received);
+    while let Some((tag @ (b'1' | b'2' | b'n' | b'T'), _, behind)) = split_message(rest) {
+        is_described |= tag == b'T';
+        rest = behind;
+    }
+    let (returned, rest) = skip_rows(rest);
+    let (b'C', tag, rest) = split_message(rest)? else { return None };
+    let (b'Z', &[status, ..], rest) = split_message(rest)? else { return None };
+    let rows = if is_described { returned } else { trailing_number(tag) };
+    Some(UsualAnswer { rows, status, length: received.len() - rest.len() })
+}
+
 /// Skips rows that were received; returns their number.
 fn skip(socket: &mut Socket) -> u64 {
     let (count, behind) = skip_rows(socket.received());
@@ -186,6 +226,34 @@ mod tests {
         assert_eq!(columns(&body), ["id", "?column?"]);
         assert_eq!(columns(&[0, 0]), [""; 0]);
         assert_eq!(columns(b"\0\x02id\0"), ["id"], "what is cut short is no panic");
+    }
+
+    #[test]
+    fn the_usual_answer_is_read_at_once_and_no_other() {
+        let message = |tag: u8, body: &[u8]| {
+            let length = (body.len() as u32 + 4).to_be_bytes();
+            [&[tag][..], &length, body].concat()
+        };
+        let (bound, row) = (message(b'2', b""), message(b'D', &[0, 1, 0, 0, 0, 1, b'7']));
+        let described = message(b'T', &[0, 0]);
+        let end = message(b'Z', b"T");
+        let read = |messages: &[&[u8]]| {
+            let received = messages.concat();
+            let answer = usual_answer(&received)?;
+            assert_eq!(answer.length, received.len());
+            Some((answer.rows, answer.status))
+        };
+        let selected = message(b'C', b"SELECT 2\0");
+        let two = [&bound[..], &described, &row, &row, &selected, &end];
+        assert_eq!(read(&two), Some((2, b'T')));
+        assert_eq!(read(&two[..5]), None, "the end has not been received");
+        let updated = message(b'C', b"UPDATE 5\0");
+        assert_eq!(read(&[&message(b'n', b""), &updated, &end]), Some((5, b'T')));
+        let error = message(b'E', b"\0");
+        assert_eq!(read(&[&bound, &error, &end]), None);
+        assert_eq!(read(&[&described, &row, &selected, &described, &selected, &end]), None);
+        let notice = message(b'N', b"\0");
+        assert_eq!(read(&[&notice, &updated, &end]), None, "what is rare is read one by one");
     }
 
     #[test]

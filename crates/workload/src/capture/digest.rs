@@ -3,6 +3,7 @@
 use rqps_dbms::{Body, Dialect, Lexis};
 
 use super::executions::CapturedExecutions;
+use super::shape::shape;
 use crate::sql::{Part, Tokens};
 
 /// What Postgres has in place of a text that a user may not see.
@@ -26,8 +27,13 @@ pub(super) fn counted(
         let defect = "its text is hidden. Capture it as a member of pg_read_all_stats";
         return CapturedExecutions { text, defect: Some(defect.to_string()), ..one };
     }
-    if let Some(example) = example.filter(|example| !example.is_empty() && !example.ends_with(CUT))
-    {
+    let is_whole = |example: &String| {
+        let lexis = dialect.lexis;
+        // Only servers of MySQL mark an example that was cut.
+        let is_same = || lexis.body == Body::Delimiter || has_shape_of(example, &text, lexis);
+        !example.is_empty() && !example.ends_with(CUT) && is_same()
+    };
+    if let Some(example) = example.filter(is_whole) {
         return CapturedExecutions { text: example, ..one };
     }
     // Postgres's texts are the statements as they were sent, but for their constants.
@@ -42,6 +48,15 @@ pub(super) fn counted(
         Ok(text) => CapturedExecutions { text, ..one },
         Err(defect) => CapturedExecutions { text, defect: Some(defect), ..one },
     }
+}
+
+/// Whether two texts differ in nothing but values and blanks.
+fn has_shape_of(example: &str, text: &str, lexis: Lexis) -> bool {
+    let (one, other) = (shape(example, lexis).0, shape(text, lexis).0);
+    let words = |piece: &String| piece.split_whitespace().map(str::to_string).collect::<Vec<_>>();
+    one.unreadable.is_none()
+        && other.unreadable.is_none()
+        && one.pieces.iter().map(words).eq(other.pieces.iter().map(words))
 }
 
 /// The text of a digest as a statement: MySQL puts blanks between all tokens and leaves of lists
@@ -124,5 +139,19 @@ mod tests {
             of("SELECT ? , ...", Some("select 5, ...")),
             ("SELECT ? , ...".to_string(), true)
         );
+    }
+
+    #[test]
+    fn an_example_of_postgres_is_taken_if_it_differs_in_nothing_but_values() {
+        let of = |example: &str| {
+            let text = "select a from t where day > interval $1 and b in ($2, $3)".to_string();
+            let one = CapturedExecutions::one(String::new());
+            counted(Dialect::POSTGRES, one, text.clone(), Some(example.to_string())).text != text
+        };
+        assert!(of("select a from t  where day > interval '1 day' and b in (1, 2);"));
+        assert!(of("select a from t where day > interval '1 day' and b in ($1, $2)"), "bound");
+        assert!(!of("select a from t where day > interval '1 day' and b in (1, 2"), "cut");
+        assert!(!of("select a from t where day > interval '1 day'"), "cut at a good place");
+        assert!(!of("set x = 1; select a from t where day > interval '1 day' and b in (1, 2)"));
     }
 }

@@ -1,25 +1,12 @@
 //! Lines and records of logs, one after another: a log does not fit into memory, and perhaps not
 //! even a line of it.
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::Path;
-
-use flate2::bufread::MultiGzDecoder;
+use std::io::{self, BufRead};
 
 use crate::sql::{Record, SqlTextError, records};
 
 /// Bytes of a line or record that are kept: longer statements are left out.
 const LONGEST: usize = 4 << 20;
-
-/// Reads a file, also a compressed one.
-pub(super) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
-    let file = BufReader::with_capacity(1 << 16, File::open(path)?);
-    Ok(match path.extension().is_some_and(|it| it == "gz") {
-        true => Box::new(BufReader::with_capacity(1 << 16, MultiGzDecoder::new(file))),
-        false => Box::new(file),
-    })
-}
 
 /// The lines of a log.
 pub(super) struct LogLines<'r> {

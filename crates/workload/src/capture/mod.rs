@@ -1,7 +1,8 @@
 //! Statements of a running system as a folder of queries: from what a server has counted, or from a
-//! log. No captured statement is ever executed here.
+//! log; and the rows of its tables. No captured statement is ever executed here.
 
 mod compared;
+mod data;
 mod digest;
 mod executions;
 mod exported;
@@ -10,6 +11,7 @@ mod formats;
 mod items;
 mod left_out;
 mod log_lines;
+mod made;
 mod mysql_logs;
 mod postgres_log;
 mod pt_digest;
@@ -26,7 +28,8 @@ use rqps_dbms::{CatalogColumn, StatisticsError};
 use rqps_wire::{Connection, Error, Target};
 
 use crate::Dialect;
-use crate::sql::{SqlTextError, within};
+use crate::sql::{SqlTextError, open, within};
+pub use data::{DataOptions, SourceData, TableSample, WrittenData, WrittenTable};
 use executions::{CapturedExecutions, CapturedStatement, Collector};
 use fill::{FilledStatement, ValueFilling};
 use log_lines::LogLines;
@@ -162,19 +165,26 @@ pub fn capture_server(
     source.capture(collector, &catalog, options)
 }
 
+impl Capture {
+    /// In whose SQL the statements are.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+}
+
 /// Captures a file.
 pub fn capture_file(path: &Path, options: CaptureOptions<'_>) -> Result<Capture, CaptureError> {
     let format = match options.format {
         Some(name) => formats::named(name),
         None => {
             let mut head = Vec::new();
-            log_lines::open(path)?.take(HEAD).read_to_end(&mut head)?;
+            open(path)?.take(HEAD).read_to_end(&mut head)?;
             formats::recognised(&String::from_utf8_lossy(&head))
         }
     };
     let format = format.map_err(CaptureError::Refused)?;
     let mut collector = Collector::new(format.dialect);
-    let mut from = log_lines::open(path)?;
+    let mut from = open(path)?;
     let mut lines = LogLines::new(&mut *from);
     let mut remarks = (format.read)(&mut lines, &mut collector)?;
     if lines.too_long > 0 {

@@ -109,7 +109,7 @@ fn text(it: &SharedStatement) -> String {
 }
 
 /// Foreign text outside of code: none of it is markup.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let mut shown = String::new();
     for c in one_line(text).chars() {
         if "\\`*<>[]|&".contains(c) {

@@ -17,7 +17,7 @@ fn captured(name: &str, text: &str, options: CaptureOptions<'_>) -> Result<TempD
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join(name);
     fs::write(&file, text).unwrap();
-    capture_file(&file, options)?.write(&folder.path().join("shop"), name)?;
+    capture_file(&file, options)?.write(&folder.path().join("shop"), name, None)?;
     Ok(folder)
 }
 

@@ -1,16 +1,16 @@
 //! Writes a folder of captured statements.
 
 use std::collections::BTreeSet;
-use std::fs::{DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::Path;
 
 use rqps_dbms::Lexis;
 use sha2::{Digest, Sha256};
 
+use super::data::{SourceData, WrittenData, data_report};
 use super::fill::FilledStatement;
 use super::items::{SqlItem, items};
+use super::made::MadeFiles;
 use super::report::report;
 use super::{Capture, CaptureError, CapturedStatement};
 use crate::sql::{Record, header, only_reads, split};
@@ -26,6 +26,8 @@ pub struct CaptureSummary {
     pub is_by_calls: bool,
     /// What a reader must know.
     pub remarks: Vec<String>,
+    /// Where rows were read, too.
+    pub data: Option<WrittenData>,
 }
 
 /// What was counted for a minute says little of a day.
@@ -37,24 +39,35 @@ const LETTERS: usize = 4;
 const MOST_LETTERS: usize = 48;
 
 impl Capture {
-    /// Writes the folder, which must not exist. Nobody else can read it: it has values.
-    pub fn write(&self, folder: &Path, from: &str) -> Result<CaptureSummary, CaptureError> {
-        let ids = self.ids();
-        let written = |path: &Path, done: io::Result<()>| {
-            done.map_err(|source| {
-                let path = path.display().to_string();
-                CaptureError::Written { path, source }
-            })
-        };
-        let mut builder = DirBuilder::new();
-        builder.mode(0o700);
-        for path in [folder, &folder.join("queries"), &folder.join("params")] {
-            written(path, builder.create(path))?;
+    /// Writes the folder, which must not exist. Nobody else can read it: it has values. If the rows
+    /// of the tables cannot be written, too, nothing is left.
+    pub fn write(
+        &self,
+        folder: &Path,
+        from: &str,
+        data: Option<SourceData>,
+    ) -> Result<CaptureSummary, CaptureError> {
+        let mut made = MadeFiles::default();
+        let written = self.write_all(folder, from, data, &mut made);
+        if written.is_err() {
+            made.undo();
         }
-        let file = |name: &str, text: &str| {
-            let path = folder.join(name);
-            written(&path, create(&path, text))
-        };
+        written
+    }
+
+    fn write_all(
+        &self,
+        folder: &Path,
+        from: &str,
+        data: Option<SourceData>,
+        made: &mut MadeFiles,
+    ) -> Result<CaptureSummary, CaptureError> {
+        let ids = self.ids();
+        for path in [folder, &folder.join("queries"), &folder.join("params")] {
+            made.folder(path)?;
+        }
+        let data = data.map(|data| data.write(&folder.join("load"), made)).transpose()?;
+        let mut file = |name: &str, text: &str| made.text(&folder.join(name), text);
         for (statement, id) in self.statements.iter().zip(&ids) {
             let Ok(filled) = &statement.outcome else { continue };
             let text = query(id, &statement.captured, filled, self.dialect.lexis);
@@ -71,7 +84,8 @@ impl Capture {
             let what = "# The weights are the calls of so many days.";
             file("workload.toml", &format!("{what}\ndays = {days:.4}\n"))?;
         }
-        file("capture.md", &report(self, &ids, from))?;
+        let page = report(self, &ids, from) + &data.as_ref().map(data_report).unwrap_or_default();
+        file("capture.md", &page)?;
         let kept = || self.statements.iter().filter(|it| it.outcome.is_ok());
         Ok(CaptureSummary {
             statements: kept().count(),
@@ -79,6 +93,7 @@ impl Capture {
             left_out: self.statements.len() - kept().count(),
             is_by_calls: self.is_by_calls,
             remarks: self.remarks.clone(),
+            data,
         })
     }
 
@@ -181,10 +196,4 @@ fn csv(names: &[String], rows: &[Record]) -> String {
     };
     let lines = rows.iter().map(|row| row.iter().map(field).collect::<Vec<_>>().join(",") + "\n");
     names.join(",") + "\n" + &lines.collect::<String>()
-}
-
-fn create(path: &Path, text: &str) -> io::Result<()> {
-    let mut options = OpenOptions::new();
-    let mut file = options.write(true).create_new(true).mode(0o600).open(path)?;
-    file.write_all(text.as_bytes())
 }

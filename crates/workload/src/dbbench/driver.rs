@@ -4,11 +4,13 @@ use std::time::Duration;
 
 use rqps_dbms::Quiesce;
 use rqps_load::{Order, Schedule, Until};
-use rqps_plan::{Class, Counts, DBBENCH_TESTS, Dbbench, Method, Microbenchmark, Operation};
+use rqps_plan::{
+    Class, Counts, DBBENCH_TESTS, Dbbench, DbbenchTest, Method, Microbenchmark, Operation,
+};
 use rqps_wire::{Error, Row};
 use rqps_worker::Kind;
 
-use super::client::{AT_ONCE, RemoteClient, Seeds};
+use super::client::{RemoteClient, Seeds};
 use crate::check::CheckError;
 use crate::explain::Explained;
 use crate::random::derive;
@@ -70,7 +72,7 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
             class: test.class,
             is_reported: true,
             clients: if test.class == Class::Load { 1 } else { plan.clients },
-            family: family(test.class),
+            family: family(test),
             ..writes.clone()
         };
         match test.class.writes() {
@@ -84,7 +86,8 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
                 takes: vec![Takes::Time(warm_up + time)],
                 ends: false,
                 checked_rows: 0,
-                alone: test.leaves_work().then_some(IN_BACKGROUND),
+                alone: None,
+                works_in_turns: test.is_beside_writer(),
                 ..common
             },
         }
@@ -93,8 +96,9 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
 }
 
 /// Tests of a class have a noise of their own, which the selftest measures.
-fn family(class: Class) -> &'static str {
-    match class {
+fn family(test: &DbbenchTest) -> &'static str {
+    match test.class {
+        _ if test.is_beside_writer() => "rocksdb-beside-writer",
         Class::Point => "rocksdb-point",
         Class::Range => "rocksdb-range",
         _ => "rocksdb-write",
@@ -213,7 +217,7 @@ impl Driver for DbbenchDriver<'_> {
         };
         let own = if kind.writes() { all.div_ceil(u64::from(clients)) } else { all };
         let (operation, until) = match kind.writes() {
-            true => (Operation::Insert, Until::Operations(own.div_ceil(AT_ONCE))),
+            true => (Operation::Insert, Until::Operations(own)),
             false => (Operation::Transaction, Until::Elapsed(task.time)),
         };
         let order = Order { schedule: Schedule::Closed, until };
@@ -226,25 +230,30 @@ impl Driver for DbbenchDriver<'_> {
             });
             let numbers = [Draw::Clients as u64, task.index as u64, u64::from(client), place];
             let seeds = Seeds { client: derive(self.site.seed, &numbers), values: self.values() };
-            let work = RemoteClient::new(connection, (kind, keys), own, seeds)?;
+            let work = RemoteClient::new(connection, (kind, keys), seeds)?;
             parts.push(Part { client, operation, work: Box::new(work), order });
         }
         if kind.is_beside_writer() {
             let seed = derive(self.site.seed, &[Draw::Writer as u64, task.index as u64, place]);
-            let request = format!("write {keys} {seed} {} {WRITTEN}", self.values());
+            let when = match self.site.method {
+                Method::Slices => "in-turns",
+                Method::Runs => "always",
+            };
+            let request = format!("write {keys} {seed} {} {WRITTEN} {when}", self.values());
             self.site.target.connect()?.run(&request)?;
         }
-        let worth = match (self.site.method, kind.writes()) {
-            (Method::Slices, _) => kind.worth() as f64,
-            (Method::Runs, _) => (AT_ONCE * kind.worth()) as f64,
-        };
         let end = move || {
             if kind.is_beside_writer() {
-                self.site.target.connect()?.run("write end")?;
+                let connection = &mut *self.site.target.connect()?;
+                connection.run("write end")?;
+                if self.site.method == Method::Slices {
+                    // The next test begins as this one did. In whole runs each quiesces before it.
+                    connection.run("compact")?;
+                }
             }
             self.check(kind)
         };
-        Ok(Cast { parts, threads, worth, end: Box::new(end) })
+        Ok(Cast { parts, threads, worth: kind.worth() as f64, end: Box::new(end) })
     }
 
     fn time_limit(&self, task: &Task) -> Option<TimeLimit> {
@@ -270,7 +279,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tests_that_write_are_whole_runs_and_the_others_wait_for_compaction_before() {
+    fn tests_that_write_are_whole_runs_and_reads_beside_a_writer_have_turns() {
         let plan = Dbbench {
             keys: Count(1_000),
             clients: 2,
@@ -283,7 +292,8 @@ mod tests {
         for (index, task) in tasks.iter().enumerate() {
             assert_eq!(task.index, index);
             let is_beside = task.name.ends_with("whilewriting");
-            assert_eq!(task.alone.is_some(), task.class.writes() || is_beside, "{}", task.name);
+            assert_eq!(task.alone.is_some(), task.class.writes(), "{}", task.name);
+            assert_eq!(task.works_in_turns, is_beside, "{}", task.name);
             assert_eq!(task.rest == Rest::Nothing, task.class.writes(), "{}", task.name);
             assert_eq!(task.ends, task.class.writes(), "{}", task.name);
             assert_eq!(task.clients, if task.class == Class::Load { 1 } else { 2 });

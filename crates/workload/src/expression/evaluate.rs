@@ -1,16 +1,16 @@
 //! From an expression to its value.
 
+use super::functions::Function;
 use super::random::Draws;
 use super::{Expression, Scalar};
 
 /// Arguments that a function takes at most.
 const MOST_ARGUMENTS: usize = 16;
+/// Arguments that nearly all calls do with: room for more costs time.
+const USUAL_ARGUMENTS: usize = 3;
 
-/// What an expression is evaluated in.
-pub(crate) trait EvaluationScope {
-    /// The value of a variable; an error if there is none, or its text is none.
-    fn variable(&self, name: &str) -> Result<Scalar, EvaluationError>;
-
+/// What functions work with.
+pub(crate) trait FunctionScope {
     /// The stream that random functions draw from.
     fn draws(&mut self) -> &mut Draws;
 
@@ -18,34 +18,36 @@ pub(crate) trait EvaluationScope {
     fn debug(&mut self, value: Scalar);
 }
 
+/// What an expression is evaluated in.
+pub(crate) trait EvaluationScope<V>: FunctionScope {
+    /// The value of a variable; an error if there is none, or its text is none.
+    fn variable(&self, variable: &V) -> Result<Scalar, EvaluationError>;
+}
+
 /// Why an expression has no value.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct EvaluationError(pub(crate) String);
 
-impl Expression {
-    pub(crate) fn evaluate(
+impl<V> Expression<V> {
+    pub(crate) fn evaluate<S: EvaluationScope<V>>(
         &self,
-        scope: &mut dyn EvaluationScope,
+        scope: &mut S,
     ) -> Result<Scalar, EvaluationError> {
         match self {
             Expression::Constant(value) => Ok(*value),
-            Expression::Variable(name) => scope.variable(name),
-            Expression::Call(function, arguments) => {
-                let mut values = [Scalar::Null; MOST_ARGUMENTS];
-                let Some(values) = values.get_mut(..arguments.len()) else {
-                    return Err(EvaluationError(format!(
-                        "too many function arguments, maximum is {MOST_ARGUMENTS}"
-                    )));
-                };
-                for (value, argument) in values.iter_mut().zip(arguments) {
-                    *value = argument.evaluate(scope)?;
+            Expression::Variable(variable) => scope.variable(variable),
+            Expression::Call(function, arguments) => match arguments.len() {
+                count if count <= USUAL_ARGUMENTS => {
+                    called::<USUAL_ARGUMENTS, _, _>(function, arguments, scope)
                 }
-                match !function.takes_null && values.contains(&Scalar::Null) {
-                    true => Ok(Scalar::Null),
-                    false => (function.evaluate)(scope, values),
+                count if count <= MOST_ARGUMENTS => {
+                    called::<MOST_ARGUMENTS, _, _>(function, arguments, scope)
                 }
-            }
+                _ => Err(EvaluationError(format!(
+                    "too many function arguments, maximum is {MOST_ARGUMENTS}"
+                ))),
+            },
             Expression::And(sides) => lazy(sides, false, scope),
             Expression::Or(sides) => lazy(sides, true, scope),
             Expression::Case(branches, otherwise) => {
@@ -60,11 +62,30 @@ impl Expression {
     }
 }
 
+/// The result of a call of `N` arguments at most.
+#[inline]
+fn called<const N: usize, V, S: EvaluationScope<V>>(
+    function: &Function,
+    arguments: &[Expression<V>],
+    scope: &mut S,
+) -> Result<Scalar, EvaluationError> {
+    let mut values = [Scalar::Null; N];
+    let mut has_null = false;
+    for (value, argument) in values.iter_mut().zip(arguments) {
+        *value = argument.evaluate(scope)?;
+        has_null |= matches!(value, Scalar::Null);
+    }
+    match has_null && !function.takes_null {
+        true => Ok(Scalar::Null),
+        false => (function.evaluate)(scope, &values[..arguments.len()]),
+    }
+}
+
 /// The second side is not evaluated if the first is NULL or decides alone.
-fn lazy(
-    [left, right]: &[Expression; 2],
+fn lazy<V, S: EvaluationScope<V>>(
+    [left, right]: &[Expression<V>; 2],
     decides: bool,
-    scope: &mut dyn EvaluationScope,
+    scope: &mut S,
 ) -> Result<Scalar, EvaluationError> {
     match left.evaluate(scope)? {
         Scalar::Null => Ok(Scalar::Null),

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 
 use super::operators::remainder;
 use super::random::{fnv1a, murmur2, permuted};
-use super::{EvaluationError, EvaluationScope, Scalar};
+use super::{EvaluationError, FunctionScope, Scalar};
 
 type Evaluated = Result<Scalar, EvaluationError>;
 
@@ -19,7 +19,7 @@ pub(crate) struct Function {
     pub(super) is_seeded: bool,
     /// It is called with NULL, too; of the others the result is NULL then.
     pub(super) takes_null: bool,
-    pub(super) evaluate: fn(&mut dyn EvaluationScope, &[Scalar]) -> Evaluated,
+    pub(super) evaluate: fn(&mut dyn FunctionScope, &[Scalar]) -> Evaluated,
 }
 
 impl Function {
@@ -37,7 +37,7 @@ impl Function {
 const fn function(
     name: &'static str,
     arguments: RangeInclusive<usize>,
-    evaluate: fn(&mut dyn EvaluationScope, &[Scalar]) -> Evaluated,
+    evaluate: fn(&mut dyn FunctionScope, &[Scalar]) -> Evaluated,
 ) -> Function {
     Function { evaluate, ..Function::new(name, arguments) }
 }
@@ -45,7 +45,7 @@ const fn function(
 const fn seeded(
     name: &'static str,
     arguments: RangeInclusive<usize>,
-    evaluate: fn(&mut dyn EvaluationScope, &[Scalar]) -> Evaluated,
+    evaluate: fn(&mut dyn FunctionScope, &[Scalar]) -> Evaluated,
 ) -> Function {
     Function { is_seeded: true, ..function(name, arguments, evaluate) }
 }

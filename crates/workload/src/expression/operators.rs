@@ -1,7 +1,7 @@
 //! The operators as functions, with their precedences.
 
 use super::functions::Function;
-use super::{EvaluationError, EvaluationScope, Scalar};
+use super::{EvaluationError, FunctionScope, Scalar};
 
 /// Precedences from low to high.
 pub(super) mod level {
@@ -31,7 +31,7 @@ type Evaluated = Result<Scalar, EvaluationError>;
 const fn binary(
     symbol: &'static str,
     level: u8,
-    evaluate: fn(&mut dyn EvaluationScope, &[Scalar]) -> Evaluated,
+    evaluate: fn(&mut dyn FunctionScope, &[Scalar]) -> Evaluated,
 ) -> Binary {
     let function = Function { evaluate, ..Function::new(symbol, 2..=2) };
     Binary { symbol, level, is_swapped: false, function }

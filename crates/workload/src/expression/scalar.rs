@@ -24,16 +24,15 @@ impl Scalar {
     /// The value of a variable that was set to a text, by `-D` or from a row; none if the text has
     /// none of the forms.
     pub(crate) fn from_text(text: &str) -> Option<Scalar> {
-        let lower = text.to_ascii_lowercase();
+        let begins = |word: &&str| word.get(..text.len()).is_some_and(|it| is_word(it, text));
         let is = |(prefixes, whole): ([&str; 2], &[&str])| {
-            !lower.is_empty()
-                && (prefixes.iter().any(|word| word.starts_with(&lower))
-                    || whole.contains(&lower.as_str()))
+            !text.is_empty()
+                && (prefixes.iter().any(begins) || whole.iter().any(|word| is_word(word, text)))
         };
-        let number = lower.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
+        let number = text.trim_start_matches([' ', '\t', '\n', '\r', '\x0b', '\x0c']);
         let digits = number.strip_prefix(['+', '-']).unwrap_or(number);
         match () {
-            () if lower == "null" => Some(Scalar::Null),
+            () if is_word("null", text) => Some(Scalar::Null),
             () if is(TRUE) => Some(Scalar::Boolean(true)),
             () if is(FALSE) => Some(Scalar::Boolean(false)),
             () if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -95,6 +94,10 @@ impl Scalar {
     fn is_no(self, wanted: &str) -> EvaluationError {
         EvaluationError(format!("cannot coerce {} to {wanted}", self.type_name()))
     }
+}
+
+fn is_word(word: &str, text: &str) -> bool {
+    word.eq_ignore_ascii_case(text)
 }
 
 /// As a statement gets it, and as a variable keeps it.

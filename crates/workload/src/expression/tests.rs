@@ -28,14 +28,16 @@ impl Table {
     }
 }
 
-impl EvaluationScope for Table {
-    fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
+impl EvaluationScope<String> for Table {
+    fn variable(&self, name: &String) -> Result<Scalar, EvaluationError> {
         let text = self.variables.get(name);
         let text = text.ok_or_else(|| EvaluationError(format!("undefined variable \"{name}\"")))?;
         let malformed = || format!("malformed variable \"{name}\" value: \"{text}\"");
         Scalar::from_text(text).ok_or_else(|| EvaluationError(malformed()))
     }
+}
 
+impl FunctionScope for Table {
     fn draws(&mut self) -> &mut Draws {
         &mut self.draws
     }

@@ -9,14 +9,15 @@ use rqps_wire::{Connection, Error, Interrupter, ResultRows, Target, TransactionB
 
 use super::error::Aborted;
 use super::script::{
-    Amount, Calculated, CommandKind, IntoVariables, Pause, Script, ScriptCommand, ScriptQuery,
-    StatementEffect,
+    Amount, CommandKind, IntoVariables, Pause, Script, ScriptCommand, ScriptQuery, StatementEffect,
 };
 use super::session::{Sent, Session, Stopped};
-use super::settings::CompiledScripts;
+use super::settings::{CompiledScripts, LinkedCommand};
 use super::shell;
 use super::variables::{VariableValue, Variables};
-use crate::expression::{Draws, EvaluationError, EvaluationScope, Scalar};
+use crate::expression::{
+    Draws, EvaluationError, EvaluationScope, Expression, FunctionScope, Scalar,
+};
 
 /// How often a sleep checks for cancellation.
 const LOOK: Duration = Duration::from_millis(50);
@@ -164,8 +165,8 @@ impl From<EvaluationError> for Why {
 
 impl State {
     fn run(&mut self, compiled: &CompiledScripts, place: usize) -> Result<Effect, Unended> {
-        let (script, sent) = &compiled.scripts[place];
-        match self.commands(place, script, sent) {
+        let (script, linked) = &compiled.scripts[place];
+        match self.commands(place, script, linked) {
             Ok(effect) => match (self.session.is_in_pipeline, self.session.block()) {
                 (true, _) => Err(Unended::Aborted(aborted(
                     script,
@@ -202,23 +203,27 @@ impl State {
         &mut self,
         place: usize,
         script: &Script,
-        sent: &[Option<Sent>],
+        linked: &[LinkedCommand],
     ) -> Result<Effect, Ended> {
         let mut effect = Effect::default();
         let mut next = 0;
         while let Some(command) = script.commands.get(next) {
             let at = (place, next);
-            let followed = match (&command.kind, &sent[next]) {
-                (CommandKind::Sql(query), Some(sent)) => {
+            let followed = match (&command.kind, &linked[next]) {
+                (CommandKind::Sql(query), LinkedCommand::Query(sent)) => {
                     self.query(query, sent, &mut effect).map(|()| next + 1)
                 }
-                (CommandKind::If(..), _) => self.branch(at, script),
+                (_, LinkedCommand::Set(variable, value)) => {
+                    self.set(at, *variable, value).map(|()| next + 1)
+                }
+                (CommandKind::If(..), _) => self.branch(at, script, linked),
                 // What was taken before this ends here.
                 (CommandKind::Elif(_, _, end), _) | (CommandKind::Else(end), _) => Ok(*end),
                 (CommandKind::StartPipeline, _) => {
-                    self.start_pipeline(&script.commands[next..], &sent[next..]).map(|()| next + 1)
+                    let (commands, linked) = (&script.commands[next..], &linked[next..]);
+                    self.start_pipeline(commands, linked).map(|()| next + 1)
                 }
-                (kind, _) => self.simple(at, kind, &mut effect).map(|()| next + 1),
+                (kind, _) => self.simple(kind, &mut effect).map(|()| next + 1),
             };
             let following = followed.map_err(|why| (next, why))?;
             if let Some(watcher) = &mut self.watcher {
@@ -230,11 +235,19 @@ impl State {
     }
 
     /// The command behind the first condition that is true, from an `\if` on.
-    fn branch(&mut self, (place, first): (usize, usize), script: &Script) -> Result<usize, Why> {
+    fn branch(
+        &mut self,
+        (place, first): (usize, usize),
+        script: &Script,
+        linked: &[LinkedCommand],
+    ) -> Result<usize, Why> {
         let mut at = first;
         loop {
-            match &script.commands[at].kind {
-                CommandKind::If(condition, next) | CommandKind::Elif(condition, next, _) => {
+            match (&script.commands[at].kind, &linked[at]) {
+                (
+                    CommandKind::If(_, next) | CommandKind::Elif(_, next, _),
+                    LinkedCommand::Condition(condition),
+                ) => {
                     if self.evaluate((place, at), condition)?.is_true() {
                         return Ok(at + 1);
                     }
@@ -243,6 +256,17 @@ impl State {
                 _ => return Ok(at + 1),
             }
         }
+    }
+
+    fn set(
+        &mut self,
+        at: (usize, usize),
+        variable: usize,
+        value: &Expression<usize>,
+    ) -> Result<(), Why> {
+        let value = self.evaluate(at, value)?;
+        self.variables.set_at(variable, VariableValue::Calculated(value));
+        Ok(())
     }
 
     fn query(&mut self, query: &ScriptQuery, sent: &Sent, effect: &mut Effect) -> Result<(), Why> {
@@ -291,24 +315,15 @@ impl State {
     }
 
     /// A command that is followed by the next one.
-    fn simple(
-        &mut self,
-        at: (usize, usize),
-        kind: &CommandKind,
-        effect: &mut Effect,
-    ) -> Result<(), Why> {
+    fn simple(&mut self, kind: &CommandKind, effect: &mut Effect) -> Result<(), Why> {
         match kind {
-            CommandKind::Set(name, value) => {
-                let value = self.evaluate(at, value)?;
-                self.variables.set(name, VariableValue::Calculated(value));
-            }
             CommandKind::Sleep(pause) => self.sleep(pause)?,
             CommandKind::Shell(words) => {
                 shell::run(words, &self.variables).map_err(Why::Client)?;
             }
             CommandKind::Setshell(name, words) => {
                 let text = shell::read(words, &self.variables).map_err(Why::Client)?;
-                self.variables.set(name, VariableValue::Given(text));
+                self.variables.set(name, VariableValue::given(&text));
             }
             CommandKind::SyncPipeline | CommandKind::EndPipeline
                 if !self.session.is_in_pipeline =>
@@ -329,16 +344,16 @@ impl State {
     fn start_pipeline(
         &mut self,
         commands: &[ScriptCommand],
-        sent: &[Option<Sent>],
+        linked: &[LinkedCommand],
     ) -> Result<(), Why> {
         if self.session.is_in_pipeline {
             return Err(Why::Client("already in pipeline mode".to_string()));
         }
-        for (command, sent) in commands.iter().zip(sent) {
+        for (command, linked) in commands.iter().zip(linked) {
             if let CommandKind::EndPipeline = command.kind {
                 break;
             }
-            if let Some(sent) = sent {
+            if let LinkedCommand::Query(sent) = linked {
                 self.session.prepare(sent)?;
             }
         }
@@ -346,10 +361,10 @@ impl State {
         Ok(())
     }
 
-    fn evaluate(&mut self, at: (usize, usize), value: &Calculated) -> Result<Scalar, Why> {
+    fn evaluate(&mut self, at: (usize, usize), value: &Expression<usize>) -> Result<Scalar, Why> {
         let State { variables, draws, watcher, .. } = self;
         let mut scope = Evaluation { at, variables, draws, watcher };
-        Ok(value.0.evaluate(&mut scope)?)
+        Ok(value.evaluate(&mut scope)?)
     }
 
     fn sleep(&mut self, pause: &Pause) -> Result<(), Why> {
@@ -420,11 +435,13 @@ pub(super) struct Evaluation<'a> {
     pub(super) watcher: &'a mut Option<Box<dyn Watcher>>,
 }
 
-impl EvaluationScope for Evaluation<'_> {
-    fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
-        self.variables.scalar(name)
+impl EvaluationScope<usize> for Evaluation<'_> {
+    fn variable(&self, place: &usize) -> Result<Scalar, EvaluationError> {
+        self.variables.scalar(*place)
     }
+}
 
+impl FunctionScope for Evaluation<'_> {
     fn draws(&mut self) -> &mut Draws {
         self.draws
     }

@@ -23,7 +23,7 @@ pub(super) fn samples(
                 let watcher = &mut None;
                 let (at, draws) = ((0, place), &mut draws);
                 let mut scope = Evaluation { at, variables: &variables, draws, watcher };
-                if let Ok(value) = value.0.evaluate(&mut scope) {
+                if let Ok(value) = variables.linked(&value.0).evaluate(&mut scope) {
                     variables.set(name, VariableValue::Calculated(value));
                 }
             }

@@ -44,9 +44,9 @@ impl Sent {
         variables: &Variables,
         dialect: Dialect,
     ) -> Sent {
-        let place = |name: &str| variables.place(name).unwrap_or_default();
         let name = format!("P_{number}");
         let is_neutral = query.does == StatementEffect::Neither && query.variables.is_empty();
+        let place = |name: &str| variables.place_of_known(name);
         let found = || query.variables.iter().map(|(range, name)| (range.clone(), place(name)));
         if mode == QueryMode::Simple || query.variables.is_empty() {
             let text = match query.text.as_str() {
@@ -208,7 +208,7 @@ impl Session {
                 VariableValue::Unset if self.is_lenient => None,
                 VariableValue::Unset => return Err(undefined(variables, *place)),
                 VariableValue::Calculated(value) => Some(value.to_string()),
-                VariableValue::Given(text) => Some(text.clone()),
+                VariableValue::Given(given) => Some(given.text.clone()),
             });
         }
         let bound = texts.iter().map(|text| match text {
@@ -259,7 +259,7 @@ fn filled(
         text.push_str(&written[from..range.start]);
         match variables.slot(place) {
             VariableValue::Unset => text.push_str(&written[range.clone()]),
-            VariableValue::Given(given) => text.push_str(given),
+            VariableValue::Given(given) => text.push_str(&given.text),
             VariableValue::Calculated(value) => {
                 // Memory takes all characters.
                 let _ = write!(text, "{value}");
@@ -286,8 +286,8 @@ fn bind(
             VariableValue::Calculated(value) => {
                 values.add(|bytes| bytes.extend_from_slice(value.to_string().as_bytes()));
             }
-            VariableValue::Given(text) => {
-                values.add(|bytes| bytes.extend_from_slice(text.as_bytes()))
+            VariableValue::Given(given) => {
+                values.add(|bytes| bytes.extend_from_slice(given.text.as_bytes()));
             }
             VariableValue::Unset if is_lenient => values.add_null(),
             VariableValue::Unset => return Err(undefined(variables, *place)),

@@ -12,7 +12,7 @@ use super::error::ScriptError;
 use super::script::{CommandKind, Script, ScriptCommand, is_variable};
 use super::session::Sent;
 use super::variables::{VariableValue, Variables};
-use crate::expression::{Draws, Scalar, Streams};
+use crate::expression::{Draws, Expression, Scalar, Streams};
 use crate::sql::{Part, Tokens};
 
 /// Characters of a literal that an error shows.
@@ -51,11 +51,22 @@ pub struct ScriptSettings {
     pub seed: u64,
 }
 
+/// What a command needs to be run, with the places of its variables.
+#[derive(Debug)]
+pub(super) enum LinkedCommand {
+    Query(Sent),
+    /// The variable that gets a value.
+    Set(usize, Expression<usize>),
+    Condition(Expression<usize>),
+    /// What it has as it is.
+    Other,
+}
+
 /// Scripts that are ready to be run.
 #[derive(Debug)]
 pub(super) struct CompiledScripts {
-    /// With what is sent for each command.
-    pub(super) scripts: Vec<(Script, Vec<Option<Sent>>)>,
+    /// With what each command needs.
+    pub(super) scripts: Vec<(Script, Vec<LinkedCommand>)>,
     pub(super) weights: Vec<u64>,
     pub(super) queries: usize,
     pub(super) mode: QueryMode,
@@ -122,7 +133,7 @@ impl ScriptSettings {
         let mut streams = Streams::new(self.seed);
         let draws = (0..clients).map(|_| streams.client()).collect();
         for (name, text) in &self.defines {
-            variables.set(name, VariableValue::Given(text.clone()));
+            variables.set(name, VariableValue::given(text));
         }
         // pgbench draws the seed of hashes only if it needs one.
         let is_given = |name: &str| self.defines.contains_key(name);
@@ -172,17 +183,25 @@ impl CompiledScripts {
     fn new(settings: ScriptSettings, variables: &Variables, dialect: Dialect) -> CompiledScripts {
         let ScriptSettings { scripts, mode, is_lenient, .. } = settings;
         let mut queries = 0;
-        let mut sent = |command: &ScriptCommand| {
-            let CommandKind::Sql(query) = &command.kind else { return None };
-            let sent = Sent::new(query, queries, mode, variables, dialect);
-            queries += 1;
-            Some(sent)
+        let mut linked = |command: &ScriptCommand| match &command.kind {
+            CommandKind::Sql(query) => {
+                let sent = Sent::new(query, queries, mode, variables, dialect);
+                queries += 1;
+                LinkedCommand::Query(sent)
+            }
+            CommandKind::Set(name, value) => {
+                LinkedCommand::Set(variables.place_of_known(name), variables.linked(&value.0))
+            }
+            CommandKind::If(condition, _) | CommandKind::Elif(condition, ..) => {
+                LinkedCommand::Condition(variables.linked(&condition.0))
+            }
+            _ => LinkedCommand::Other,
         };
         let mut compiled = Vec::new();
         let mut weights = Vec::new();
         for (script, weight) in scripts {
-            let sent = script.commands.iter().map(&mut sent).collect();
-            compiled.push((script, sent));
+            let commands = script.commands.iter().map(&mut linked).collect();
+            compiled.push((script, commands));
             weights.push(weight);
         }
         CompiledScripts { scripts: compiled, weights, queries, mode, is_lenient }

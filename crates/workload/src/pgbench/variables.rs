@@ -3,18 +3,33 @@
 use std::sync::Arc;
 
 use super::script::is_variable;
-use crate::expression::{EvaluationError, Scalar};
+use crate::expression::{EvaluationError, Expression, Scalar};
 
 /// The value of a variable.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum VariableValue {
     Unset,
     Calculated(Scalar),
-    /// Set by `-D`, a row or the shell. Its type is found when an expression needs it.
-    Given(String),
+    /// Set by `-D`, a row or the shell.
+    Given(GivenText),
 }
 
-/// All names that the scripts mention have a place; others are never read.
+/// A text, and what an expression takes it for; nothing if it has none of the forms.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct GivenText {
+    pub(super) text: String,
+    scalar: Option<Scalar>,
+}
+
+impl VariableValue {
+    pub(super) fn given(text: &str) -> VariableValue {
+        let scalar = Scalar::from_text(text);
+        VariableValue::Given(GivenText { text: text.to_string(), scalar })
+    }
+}
+
+/// All names that the scripts mention have a place; others are never read. Scripts are linked with
+/// the places before they run.
 #[derive(Clone, Debug)]
 pub(super) struct Variables {
     /// In their order.
@@ -35,6 +50,16 @@ impl Variables {
         self.names.binary_search_by(|it| it.as_str().cmp(name)).ok()
     }
 
+    /// The place of a name that a script mentions.
+    pub(super) fn place_of_known(&self, name: &str) -> usize {
+        self.place(name).unwrap_or_default()
+    }
+
+    /// An expression of a script with the places of its variables.
+    pub(super) fn linked(&self, expression: &Expression) -> Expression<usize> {
+        expression.linked(&|name| self.place_of_known(name))
+    }
+
     pub(super) fn slot(&self, place: usize) -> &VariableValue {
         &self.slots[place]
     }
@@ -46,8 +71,12 @@ impl Variables {
     /// Sets a variable, if a script mentions it.
     pub(super) fn set(&mut self, name: &str, slot: VariableValue) {
         if let Some(place) = self.place(name) {
-            self.slots[place] = slot;
+            self.set_at(place, slot);
         }
+    }
+
+    pub(super) fn set_at(&mut self, place: usize, slot: VariableValue) {
+        self.slots[place] = slot;
     }
 
     /// Sets a variable to a column of a row; an error if that has no name for a variable.
@@ -58,22 +87,24 @@ impl Variables {
                  the column with AS"
             ));
         }
-        self.set(name, VariableValue::Given(value.to_string()));
+        self.set(name, VariableValue::given(value));
         Ok(())
     }
 
     /// A value as an expression takes it.
-    pub(super) fn scalar(&self, name: &str) -> Result<Scalar, EvaluationError> {
-        match self.place(name).map(|place| self.slot(place)) {
-            None | Some(VariableValue::Unset) => {
-                Err(EvaluationError(format!("undefined variable '{name}'")))
+    pub(super) fn scalar(&self, place: usize) -> Result<Scalar, EvaluationError> {
+        match self.slot(place) {
+            VariableValue::Calculated(value) => Ok(*value),
+            VariableValue::Given(GivenText { scalar: Some(value), .. }) => Ok(*value),
+            VariableValue::Given(GivenText { text, scalar: None }) => {
+                Err(EvaluationError(format!(
+                    "malformed variable '{}' value: '{text}' is no number, truth value or null",
+                    self.name(place)
+                )))
             }
-            Some(VariableValue::Calculated(value)) => Ok(*value),
-            Some(VariableValue::Given(text)) => Scalar::from_text(text).ok_or_else(|| {
-                EvaluationError(format!(
-                    "malformed variable '{name}' value: '{text}' is no number, truth value or null"
-                ))
-            }),
+            VariableValue::Unset => {
+                Err(EvaluationError(format!("undefined variable '{}'", self.name(place))))
+            }
         }
     }
 
@@ -82,7 +113,7 @@ impl Variables {
         match self.slot(self.place(name)?) {
             VariableValue::Unset => None,
             VariableValue::Calculated(value) => Some(value.to_string()),
-            VariableValue::Given(text) => Some(text.clone()),
+            VariableValue::Given(given) => Some(given.text.clone()),
         }
     }
 }

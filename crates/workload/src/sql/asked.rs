@@ -8,8 +8,9 @@ use rqps_plan::{
 
 use super::faults::FolderFaults;
 use super::files::digests;
-use super::folder::{FolderScope, LoadedFile, SqlFolder, read, read_made};
+use super::folder::{FolderScope, SqlFolder, read, read_made};
 use super::guest;
+use super::loaded::LoadedFile;
 use super::query::SqlQuery;
 use super::tpch;
 use crate::Dialect;

@@ -1,12 +1,13 @@
 //! Comma-separated values (RFC 4180), where NULL is told from empty text: `\N` and an empty field
 //! without quotes are NULL, `""` is empty text.
 
+use super::lines::TextLines;
 use super::tokens::{SqlTextError, error};
 
 /// The fields of a line; NULL is none.
 pub(crate) type Record = Vec<Option<String>>;
 
-/// A file whose first line has the names of the columns.
+/// A file whose first line has the names of the columns, held in memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NamedColumns {
     pub(crate) names: Vec<String>,
@@ -16,58 +17,126 @@ pub(crate) struct NamedColumns {
 
 impl NamedColumns {
     pub(crate) fn read(text: &str) -> Result<NamedColumns, SqlTextError> {
-        let mut records = records(text)?.into_iter();
-        let (_, first) =
-            records.next().ok_or_else(|| error(1, "the first line must have names"))?;
+        let rows = NamedRows::begin(TextLines::of(text))?;
+        let names = rows.names.clone();
+        Ok(NamedColumns { names, rows: rows.collect::<Result<_, _>>()? })
+    }
+}
+
+/// The same file, of which one row is in memory at a time.
+pub(crate) struct NamedRows<'a> {
+    pub(crate) names: Vec<String>,
+    records: Records<'a>,
+}
+
+impl<'a> NamedRows<'a> {
+    pub(crate) fn begin(lines: TextLines<'a>) -> Result<NamedRows<'a>, SqlTextError> {
+        let mut records = Records::new(lines);
+        let first = records.next().transpose()?;
+        let (line, first) = first.ok_or_else(|| error(1, "the first line must have names"))?;
         let mut names: Vec<String> = Vec::new();
         for name in first {
             match name.as_deref().map(str::trim).unwrap_or_default() {
-                "" => return Err(error(1, "a column has no name. The first line must have names")),
+                "" => {
+                    let what = "a column has no name. The first line must have names";
+                    return Err(error(line, what));
+                }
                 name if names.iter().any(|known| known == name) => {
-                    return Err(error(1, &format!("two columns are called '{name}'")));
+                    return Err(error(line, &format!("two columns are called '{name}'")));
                 }
                 name => names.push(name.to_string()),
             }
         }
-        let rows: Vec<(u32, Record)> = records.collect();
-        match rows.iter().find(|(_, row)| row.len() != names.len()) {
-            None => Ok(NamedColumns { names, rows }),
-            Some((line, row)) => {
-                let (found, expected) = (row.len(), names.len());
+        Ok(NamedRows { names, records })
+    }
+
+    fn checked(&self, (line, row): (u32, Record)) -> Result<(u32, Record), SqlTextError> {
+        let (found, expected) = (row.len(), self.names.len());
+        match found == expected {
+            true => Ok((line, row)),
+            false => {
                 let what = format!("{found} fields, but the first line has {expected} names");
-                Err(error(*line, &what))
+                Err(error(line, &what))
             }
         }
     }
 }
 
+impl Iterator for NamedRows<'_> {
+    type Item = Result<(u32, Record), SqlTextError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let record = self.records.next()?;
+        Some(record.and_then(|record| self.checked(record)))
+    }
+}
+
 /// The records of a text with the line of each, counted from 1. Empty lines are none.
-pub(crate) fn records(text: &str) -> Result<Vec<(u32, Record)>, SqlTextError> {
-    let mut records = Vec::new();
-    let (mut rest, mut line) = (text, 1);
-    while !rest.is_empty() {
-        if let Some(after) = rest.strip_prefix('\n').or_else(|| rest.strip_prefix("\r\n")) {
-            rest = after;
-            line += 1;
-            continue;
-        }
-        let (begun, mut record) = (line, Vec::new());
+pub(crate) struct Records<'a> {
+    lines: TextLines<'a>,
+    /// The lines of one record.
+    text: String,
+    has_failed: bool,
+}
+
+impl<'a> Records<'a> {
+    pub(crate) fn new(lines: TextLines<'a>) -> Records<'a> {
+        Records { lines, text: String::new(), has_failed: false }
+    }
+
+    /// A record goes on in the next line where a quote is open.
+    fn read(&mut self) -> Result<Option<(u32, Record)>, SqlTextError> {
         loop {
-            let (field, after) = field(rest, line)?;
-            line += rest[..rest.len() - after.len()].matches('\n').count() as u32;
-            record.push(field);
-            rest = after;
-            match rest.strip_prefix(',') {
-                Some(after) => rest = after,
-                None => break,
+            let line = self.lines.number();
+            self.text.clear();
+            let (mut end, mut is_open) = (0, false);
+            while self.lines.append(&mut self.text)? {
+                is_open ^= self.text[end..].matches('"').count() % 2 == 1;
+                end = self.text.len();
+                if !is_open {
+                    break;
+                }
+            }
+            match self.text.as_str() {
+                "" => return Ok(None),
+                "\n" | "\r\n" => {}
+                text => return Ok(Some((line, record(text, line)?))),
             }
         }
-        let after = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'));
-        line += u32::from(after.is_some());
-        rest = after.unwrap_or(rest);
-        records.push((begun, record));
     }
-    Ok(records)
+}
+
+impl Iterator for Records<'_> {
+    type Item = Result<(u32, Record), SqlTextError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let read = self.read();
+        self.has_failed = read.is_err();
+        read.transpose()
+    }
+}
+
+/// All records of a text.
+pub(crate) fn records(text: &str) -> Result<Vec<(u32, Record)>, SqlTextError> {
+    Records::new(TextLines::of(text)).collect()
+}
+
+/// The fields of the lines of one record, of which the first has this number.
+fn record(text: &str, first: u32) -> Result<Record, SqlTextError> {
+    let (mut rest, mut line, mut record) = (text, first, Vec::new());
+    loop {
+        let (field, after) = field(rest, line)?;
+        line += rest[..rest.len() - after.len()].matches('\n').count() as u32;
+        record.push(field);
+        match after.strip_prefix(',') {
+            Some(after) => rest = after,
+            None if matches!(after, "" | "\n" | "\r\n") => return Ok(record),
+            None => return Err(error(line, "a carriage return within a field without quotes")),
+        }
+    }
 }
 
 /// The field that a text begins with, and what follows it: a comma, the end of the line or of the
@@ -136,6 +205,7 @@ mod tests {
             ("a\n\"1\n\n2", "2: the quoted field that begins here does not end: \" is missing"),
             ("a\n\"1\"2\n", "2: text behind the closing quote of a field"),
             ("a\n1\"2\"\n", "2: a quote within a field without quotes"),
+            ("a\n1\r2\n", "2: a carriage return within a field without quotes"),
         ] {
             assert_eq!(NamedColumns::read(text).unwrap_err().to_string(), expected);
         }

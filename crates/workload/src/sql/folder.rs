@@ -12,8 +12,10 @@ use rqps_wire::{Connection, Error};
 
 use super::csv::NamedColumns;
 use super::faults::{FaultNotes, FolderError, FolderFaults};
-use super::options::{Encoding, FolderOptions};
-use super::packed::{GZIP, is_dump_folder, restored, unpacked};
+use super::lines::GZIP;
+use super::loaded::{CsvFile, LoadedFile};
+use super::options::{Encoding, FolderOptions, NOT_UTF8};
+use super::packed::{is_dump_folder, restored, unpacked};
 use super::parameter::{QueryParameter, ValueSource};
 use super::placeholders::{Bound, bind};
 use super::query::{Entry, QueryOptions, SqlQuery, checked_id, header};
@@ -55,13 +57,6 @@ struct ParameterFiles {
     columns: BTreeMap<String, NamedColumns>,
     /// The names of those with faults.
     unread: Vec<String>,
-}
-
-/// A file of `load/`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LoadedFile {
-    Sql(SqlScript),
-    Csv { file: String, table: String, rows: NamedColumns },
 }
 
 /// A folder that rqps makes: its files by their paths, and rows that are in none of them.
@@ -145,7 +140,8 @@ fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
     for load in &mut read.loads {
         match load {
             LoadedFile::Sql(script) => script.file.clone_from(&file),
-            LoadedFile::Csv { file: of_rows, .. } => of_rows.clone_from(&file),
+            // A workload in one file has no files of rows.
+            LoadedFile::Csv(_) => {}
         }
     }
     read.queries.iter_mut().for_each(|query| query.file.clone_from(&file));
@@ -211,25 +207,27 @@ impl Reader {
             return Ok(text.clone());
         }
         let wrong = |what: String| FolderError::new(file, what);
-        let path = below(&self.root, Path::new(file)).map_err(|error| wrong(error.to_string()))?;
-        let is_file = path.metadata().map_err(|error| wrong(format!("cannot read it: {error}")))?;
-        if !is_file.is_file() {
-            return Err(wrong("it is not a file".to_string()));
-        }
-        let mut bytes =
-            fs::read(&path).map_err(|error| wrong(format!("cannot read it: {error}")))?;
-        if file.ends_with(GZIP) {
-            bytes = unpacked(&bytes).map_err(wrong)?;
-        }
+        let bytes = unpacked(&self.path(file)?).map_err(wrong)?;
         match self.encoding {
             Encoding::Latin1 => Ok(bytes.into_iter().map(char::from).collect()),
             Encoding::Utf8 => match String::from_utf8(bytes) {
                 Ok(text) => Ok(text.strip_prefix('\u{feff}').map(str::to_string).unwrap_or(text)),
-                Err(error) => Err(wrong(format!(
-                    "byte {} is not UTF-8. Convert the file, or set encoding = \"latin1\" in {OPTIONS}",
-                    error.utf8_error().valid_up_to() + 1
-                ))),
+                Err(error) => {
+                    let byte = error.utf8_error().valid_up_to() + 1;
+                    Err(wrong(format!("byte {byte} {NOT_UTF8}")))
+                }
             },
+        }
+    }
+
+    /// The path of a file below the folder.
+    fn path(&self, file: &str) -> Result<PathBuf, FolderError> {
+        let wrong = |what: String| FolderError::new(file, what);
+        let path = below(&self.root, Path::new(file)).map_err(|error| wrong(error.to_string()))?;
+        let is_file = path.metadata().map_err(|error| wrong(format!("cannot read it: {error}")))?;
+        match is_file.is_file() {
+            true => Ok(path),
+            false => Err(wrong("it is not a file".to_string())),
         }
     }
 
@@ -331,8 +329,9 @@ impl Reader {
             _ if self.is_dump(&file) => self.restored(file).map(LoadedFile::Sql),
             Some((_, "sql")) => self.checked_script(file).map(LoadedFile::Sql),
             Some((stem, "csv")) => {
-                let rows = self.named_columns(&file)?;
-                Ok(LoadedFile::Csv { table: table(stem).to_string(), rows, file })
+                let path = self.path(&file)?;
+                let table = table(stem).to_string();
+                CsvFile::checked((file, path), table, self.encoding).map(LoadedFile::Csv)
             }
             _ => {
                 let what = "it is not loaded. Write a file .sql, .csv, .sql.gz, .csv.gz or .dump";

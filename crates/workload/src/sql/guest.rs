@@ -7,7 +7,8 @@ use std::path::Path;
 use rqps_dbms::Lexis;
 
 use super::faults::{FaultNotes, FolderError, FolderFaults};
-use super::folder::{LoadedFile, SqlFolder, SqlScript};
+use super::folder::{SqlFolder, SqlScript};
+use super::loaded::LoadedFile;
 use super::parameter::ValueSource;
 use super::query::Enclosing;
 use super::refused::only_reads;
@@ -104,7 +105,7 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
     let loads = folder.loads.iter();
     let loaded = loads.filter_map(|load| match load {
         LoadedFile::Sql(script) => Some(script),
-        LoadedFile::Csv { .. } => None,
+        LoadedFile::Csv(_) => None,
     });
     for script in folder.schema.iter().chain(loaded).chain(&folder.indexes) {
         for statement in statements(script, lexis) {
@@ -117,10 +118,10 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
         }
     }
     for load in &folder.loads {
-        if let LoadedFile::Csv { file, table, .. } = load
-            && table.contains('.')
+        if let LoadedFile::Csv(csv) = load
+            && csv.table.contains('.')
         {
-            noted.0.push(FolderError::new(file, elsewhere(table)));
+            noted.0.push(FolderError::new(&csv.file, elsewhere(&csv.table)));
         }
     }
     for query in &folder.queries {

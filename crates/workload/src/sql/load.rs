@@ -2,10 +2,11 @@
 
 use rqps_dbms::{Backslash, Dialect, Lexis};
 use rqps_system::printable;
-use rqps_wire::{Connection, Error};
+use rqps_wire::{Connection, Error, scalar};
 
 use super::csv::Record;
-use super::folder::{LoadedFile, SqlFolder, SqlScript};
+use super::folder::{SqlFolder, SqlScript};
+use super::loaded::{CsvFile, LoadedFile};
 use super::parameter::ValueType;
 use super::statements::{SqlStatement, StatementReader};
 use crate::task::WorkloadError;
@@ -27,20 +28,6 @@ pub struct RefusedStatement {
     source: Error,
 }
 
-impl LoadedFile {
-    /// Bytes of the data, unpacked.
-    pub(super) fn bytes(&self) -> u64 {
-        match self {
-            LoadedFile::Sql(script) => script.text.len() as u64,
-            LoadedFile::Csv { rows, .. } => {
-                let field = |field: &Option<String>| field.as_ref().map_or(1, |it| it.len() + 1);
-                let row = |(_, row): &(u32, Record)| row.iter().map(field).sum::<usize>();
-                rows.rows.iter().map(row).sum::<usize>() as u64
-            }
-        }
-    }
-}
-
 /// Whether the load goes on after a statement that was refused, which is an error otherwise.
 pub(super) type OnRefused<'r> = dyn FnMut(RefusedStatement) -> Result<(), RefusedStatement> + 'r;
 
@@ -52,46 +39,66 @@ pub(super) fn fill(
     on_refused: &mut OnRefused<'_>,
 ) -> Result<(), WorkloadError> {
     if let Some(schema) = &folder.schema {
-        run(connection, schema, dialect.lexis, on_refused)?;
+        run(connection, schema, dialect, on_refused)?;
     }
     for load in &folder.loads {
         match load {
-            LoadedFile::Sql(script) => run(connection, script, dialect.lexis, on_refused)?,
-            LoadedFile::Csv { file, table, rows } => {
-                connection.run("BEGIN")?;
-                for (begin, batch) in (0..).step_by(BATCH).zip(rows.rows.chunks(BATCH)) {
-                    let sql = insert(table, &rows.names, batch, dialect.lexis);
-                    let line = rows.rows[begin].0;
-                    let done = connection.run(&sql).map(drop);
-                    note(done, |source| refused(file, line, &sql, source), on_refused)?;
-                }
-                connection.run("COMMIT")?;
-            }
+            LoadedFile::Sql(script) => run(connection, script, dialect, on_refused)?,
+            LoadedFile::Csv(csv) => load_rows(connection, csv, dialect.lexis, on_refused)?,
         }
     }
     if let Some(rows) = &folder.rows {
         (rows.load)(rows.scale, connection)?;
     }
     match &folder.indexes {
-        Some(indexes) => run(connection, indexes, dialect.lexis, on_refused),
+        Some(indexes) => run(connection, indexes, dialect, on_refused),
         None => Ok(()),
     }
+}
+
+/// Inserts the rows of a file while it is read.
+fn load_rows(
+    connection: &mut dyn Connection,
+    csv: &CsvFile,
+    lexis: Lexis,
+    on_refused: &mut OnRefused<'_>,
+) -> Result<(), WorkloadError> {
+    connection.run("BEGIN")?;
+    let mut rows = csv.rows()?;
+    loop {
+        let batch: Result<Vec<(u32, Record)>, _> = rows.by_ref().take(BATCH).collect();
+        let batch = batch.map_err(|wrong| csv.wrong(wrong))?;
+        let Some((line, _)) = batch.first() else { break };
+        let sql = insert(&csv.table, &rows.names, &batch, lexis);
+        let done = connection.run(&sql).map(drop);
+        note(done, |source| refused(&csv.file, *line, &sql, source), on_refused)?;
+    }
+    connection.run("COMMIT")?;
+    Ok(())
 }
 
 fn run(
     connection: &mut dyn Connection,
     script: &SqlScript,
-    lexis: Lexis,
+    dialect: Dialect,
     on_refused: &mut OnRefused<'_>,
 ) -> Result<(), WorkloadError> {
+    // A dump empties the path, which files after it are not written for.
+    let path = match dialect.search_path {
+        Some(path) => scalar(connection, path.query)?.map(|before| (path.set)(&before)),
+        None => None,
+    };
     // It was read whole before, so that it has no error of its own.
-    for statement in StatementReader::new(&script.text, lexis).flatten() {
+    for statement in StatementReader::new(&script.text, dialect.lexis).flatten() {
         let done = match statement.data {
             Some(data) => copy(connection, &statement, data),
             None => connection.run(statement.text).map(drop),
         };
         let refused = |source| refused(&script.file, statement.line, statement.text, source);
         note(done, refused, on_refused)?;
+    }
+    if let Some(restored) = path {
+        connection.run(&restored)?;
     }
     Ok(())
 }

@@ -30,6 +30,10 @@ pub(crate) enum Encoding {
     Latin1,
 }
 
+/// What is said of a byte that is not UTF-8.
+pub(super) const NOT_UTF8: &str = "is not UTF-8. Convert the file, or set encoding = \"latin1\" in \
+                                   workload.toml";
+
 const ENCODINGS: [(&str, Encoding); 2] = [("utf-8", Encoding::Utf8), ("latin1", Encoding::Latin1)];
 
 pub(super) const DAYS: &str = "days";

@@ -1,33 +1,32 @@
-//! Data that are not plain text: compressed files, and the dumps that only Postgres's own
-//! pg_restore reads.
+//! Data that are held in memory as a text: scripts, also compressed ones, and the dumps that only
+//! Postgres's own pg_restore reads.
 
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
-use flate2::read::MultiGzDecoder;
 use rqps_system::User;
 use rqps_system::program::{self, MOST_OUTPUT, Surroundings};
 use rustix::process::Signal;
+
+use super::lines::open;
 
 /// Bytes of text that are kept of a compressed file: the text of a load is held in memory.
 const MOST_BYTES: u64 = 4 << 30;
 /// How long pg_restore may take.
 const LONGEST: Duration = Duration::from_secs(3600);
 
-pub(super) const GZIP: &str = ".gz";
-
-/// What a compressed file holds.
-pub(super) fn unpacked(bytes: &[u8]) -> Result<Vec<u8>, String> {
+/// What a file holds, unpacked.
+pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>, String> {
     let mut text = Vec::new();
-    let read = MultiGzDecoder::new(bytes).take(MOST_BYTES + 1).read_to_end(&mut text);
+    let read = open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text));
     match read {
         Ok(_) if text.len() as u64 > MOST_BYTES => {
             Err(format!("it holds more than {} GB. Split it", MOST_BYTES >> 30))
         }
         Ok(_) => Ok(text),
-        Err(error) => Err(format!("cannot unpack it: {error}")),
+        Err(error) => Err(format!("cannot read it: {error}")),
     }
 }
 
@@ -88,9 +87,13 @@ mod tests {
         let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
         encoder.write_all(b"id\n1\n").unwrap();
         let packed = encoder.finish().unwrap();
-        assert_eq!(unpacked(&packed).unwrap(), b"id\n1\n");
-        let cut = unpacked(&packed[..packed.len() - 4]).unwrap_err();
-        assert!(cut.starts_with("cannot unpack it: "), "{cut}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.csv.gz");
+        std::fs::write(&file, &packed).unwrap();
+        assert_eq!(unpacked(&file).unwrap(), b"id\n1\n");
+        std::fs::write(&file, &packed[..packed.len() - 4]).unwrap();
+        let cut = unpacked(&file).unwrap_err();
+        assert!(cut.starts_with("cannot read it: "), "{cut}");
     }
 
     #[test]

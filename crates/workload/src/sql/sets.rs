@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use crate::expression::{Draws, EvaluationError, EvaluationScope, Expression, Scalar, Streams};
+use crate::expression::{
+    Draws, EvaluationError, EvaluationScope, Expression, FunctionScope, Scalar, Streams,
+};
 use crate::random::derive;
 
 use super::csv::{NamedColumns, Record};
@@ -172,8 +174,8 @@ struct Drawing {
     values: Vec<(String, Option<String>)>,
 }
 
-impl EvaluationScope for Drawing {
-    fn variable(&self, name: &str) -> Result<Scalar, EvaluationError> {
+impl EvaluationScope<String> for Drawing {
+    fn variable(&self, name: &String) -> Result<Scalar, EvaluationError> {
         let value = match self.values.iter().find(|(known, _)| known == name) {
             None if name == "default_seed" => return Ok(Scalar::Int(self.default_seed)),
             None => return Err(EvaluationError(format!("undefined variable \"{name}\""))),
@@ -184,7 +186,9 @@ impl EvaluationScope for Drawing {
             EvaluationError(format!("malformed variable \"{name}\" value: \"{value}\""))
         })
     }
+}
 
+impl FunctionScope for Drawing {
     fn draws(&mut self) -> &mut Draws {
         &mut self.draws
     }

@@ -278,8 +278,11 @@ fn figures(noise: Noise) {
             assert!((0.94..=0.97).contains(&tally.coverage()), "{tally:?}");
             assert!(tally.void <= 0.01 * tally.rows, "{tally:?}");
             assert!(tally.void_reports <= 0.01 * tally.reports, "{tally:?}");
-            assert!(tally.found >= tally.found_before - 0.01 * tally.reports, "{tally:?}");
-            assert!(tally.wrong <= tally.wrong_before + 0.005 * tally.reports, "{tally:?}");
+            // One report in 100 may differ, and as many as chance adds where there are few.
+            let by_chance =
+                |share: f64| share * tally.reports + 3.0 * (share * tally.reports).sqrt();
+            assert!(tally.found >= tally.found_before - by_chance(0.01), "{tally:?}");
+            assert!(tally.wrong <= tally.wrong_before + by_chance(0.005), "{tally:?}");
         }
     }
 }

@@ -14,7 +14,8 @@ use tempfile::TempDir;
 use crate::TimeLimit;
 use crate::sql::csv::Record;
 use crate::sql::faults::{FolderError, FolderFaults};
-use crate::sql::folder::{FolderScope, LoadedFile, SqlFolder, read};
+use crate::sql::folder::{FolderScope, SqlFolder, read};
+use crate::sql::loaded::LoadedFile;
 use crate::sql::query::{Enclosing, Releases};
 use crate::sql::sets::{ParameterSets, draw};
 
@@ -83,7 +84,7 @@ fn a_folder_is_read_for_each_dbms() {
     let [first, orders] = &postgres.loads[..] else { panic!("{:?}", postgres.loads) };
     assert!(matches!(first, LoadedFile::Sql(script) if script.file == "load/01-first.sql"));
     assert!(
-        matches!(orders, LoadedFile::Csv { table, rows, .. } if table == "orders" && rows.rows.len() == 2)
+        matches!(orders, LoadedFile::Csv(it) if it.table == "orders" && it.rows().unwrap().count() == 2)
     );
 
     let [orders_of, pay] = &postgres.queries[..] else { panic!("{:?}", postgres.queries) };
@@ -550,6 +551,12 @@ fn compressed_data_are_data() {
     fs::remove_file(folder.path().join("load/keep")).unwrap();
     fs::write(folder.path().join("load/01_t.csv.gz"), encoder.finish().unwrap()).unwrap();
     let read = read_for(folder.path(), "sqlite").unwrap();
-    let LoadedFile::Csv { table, rows, .. } = &read.loads[0] else { panic!("{:?}", read.loads) };
-    assert_eq!((table.as_str(), rows.rows.len()), ("t", 2));
+    let LoadedFile::Csv(csv) = &read.loads[0] else { panic!("{:?}", read.loads) };
+    let rows: Vec<_> = csv.rows().unwrap().collect::<Result<_, _>>().unwrap();
+    let row = |line, text: &str| (line, vec![Some(text.to_string())]);
+    assert_eq!((csv.table.as_str(), rows), ("t", vec![row(2, "1"), row(3, "2")]));
+    let packed = fs::read(folder.path().join("load/01_t.csv.gz")).unwrap();
+    fs::write(folder.path().join("load/01_t.csv.gz"), &packed[..packed.len() - 4]).unwrap();
+    let cut = read_for(folder.path(), "sqlite").unwrap_err().to_string();
+    assert!(cut.starts_with("load/01_t.csv.gz:4: cannot read it: "), "{cut}");
 }
