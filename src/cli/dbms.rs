@@ -256,6 +256,9 @@ fn start(
     data: Option<&Path>,
     tcp: bool,
 ) -> anyhow::Result<Exit> {
+    if rqps_dbms::data_disk(contender).is_some() {
+        bail!("process.data is for runs. Use --data DIR");
+    }
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let ready = rqps_dbms::prepare(home, contender, &mut tell, cancel)?;
@@ -422,6 +425,11 @@ fn prune(home: &Home, cancel: &Cancel, builds: bool, data: bool) -> anyhow::Resu
             continue;
         }
         let on_servers = clean::left_by(&path);
+        for folder in rqps_lab::on_other_disks(&path) {
+            fs::remove_dir_all(&folder)
+                .with_context(|| format!("cannot remove {}", folder.display()))?;
+            output::note(&format!("removed {}", folder.display()));
+        }
         let removed =
             if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.with_context(|| format!("cannot remove {}", path.display()))?;
@@ -494,7 +502,9 @@ fn may_be_resumed(data: &Path) -> bool {
         return false;
     }
     let manifest = fs::read_to_string(run.join("manifest.json")).unwrap_or_default();
-    let directories = fs::read_dir(data).into_iter().flatten().flatten();
-    let holds_data = directories.into_iter().any(|entry| entry.path().is_dir());
+    let others = rqps_lab::on_other_disks(data);
+    let folders = others.iter().map(PathBuf::as_path).chain([data]);
+    let mut entries = folders.flat_map(fs::read_dir).flatten().flatten();
+    let holds_data = entries.any(|entry| entry.path().is_dir());
     holds_data && data.file_name().is_some_and(|id| manifest.contains(&*id.to_string_lossy()))
 }

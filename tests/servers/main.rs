@@ -26,6 +26,7 @@ mod named_configs;
 mod obstacles;
 mod pacing;
 mod pgbench;
+mod placement;
 mod plans;
 mod postgres;
 mod profiles;

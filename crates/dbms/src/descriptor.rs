@@ -42,6 +42,8 @@ pub struct Descriptor {
     pub(crate) implied: &'static [(&'static str, &'static str, &'static [&'static str])],
     /// The setting with which each commit waits for the disk, where this is not the default.
     pub durable: Option<(&'static str, &'static str)>,
+    /// The setting with which its cache is in reserved huge pages; none if it has none.
+    pub(crate) huge_pages: Option<(&'static str, &'static str)>,
     /// The unit of megabytes in its settings.
     pub(crate) megabytes: &'static str,
     /// The settings that decide whether it reads data by direct IO, in order of precedence.

@@ -68,6 +68,7 @@ pub use lease::{Lease, reap};
 pub use meter::EngineMeter;
 pub use others::{ExecutedCounts, OthersWatch};
 pub use password::new_password;
+pub use process_settings::{data_disk, own_cpus};
 pub use remote::{Left, Leftovers};
 pub use rights::shortage;
 pub use server_files::{outputs, start_beside};

@@ -139,7 +139,7 @@ impl Launch<'_> {
         let Prepared { mut command, first, target, url } =
             prepare(&Start { folder: folder.get(), port, cancel })?;
         let log_start = process::length(&place.log);
-        self.process.apply(&mut command);
+        self.process.apply(&mut command).map_err(|why| self.failed(why))?;
         process::log_to(&mut command, &place.log)?;
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
@@ -309,7 +309,7 @@ impl Server for Managed {
         let mut settings = self.control.settings(&self.target)?;
         let linked = linked::libraries(self.child.id());
         settings.values.extend(linked.map(|names| (LINKED.to_string(), names)));
-        settings.values.extend(self.process.in_force());
+        settings.values.extend(self.process.in_force(&self.lease.data));
         Ok(settings)
     }
 

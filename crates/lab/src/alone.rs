@@ -5,13 +5,14 @@
 use std::time::Instant;
 
 use rqps_dbms::{Dbms, Place, Server};
-use rqps_observe::Group;
+use rqps_observe::{Group, Placement};
 use rqps_plan::{Method, Plan, Workload};
 use rqps_store::{Measurement, Status};
 use rqps_workload::{Driver, Site, Task};
 
 use crate::arm::Arm;
 use crate::arrivals::Arrivals;
+use crate::client_cpus::ClientCpus;
 use crate::confine::confine;
 use crate::selftest::limit;
 use crate::stage::{Stage, with_last_words};
@@ -26,6 +27,10 @@ pub(crate) struct Alone<'a> {
     group: Option<Group>,
     /// Makes it slower, for the selftest.
     _limit: Option<Group>,
+    /// What readers must know of all measurements.
+    note: Option<String>,
+    /// Of its clients.
+    _placement: Option<Placement>,
     pub(crate) start_seconds: f64,
     /// When operations are due; none in a closed loop.
     pub(crate) arrivals: Option<Arrivals>,
@@ -37,6 +42,7 @@ pub(crate) struct Next<'t> {
     pub(crate) driver: &'t dyn Driver,
     server: &'t mut dyn Server,
     group: Option<&'t Group>,
+    note: Option<&'t str>,
     pub(crate) arrivals: Option<Arrivals>,
     arm: &'t Arm,
     /// Its number among the tasks that are left, from 0, and how many these are.
@@ -59,7 +65,10 @@ impl<'a> Alone<'a> {
         let _limit = limit(arm.injection, &*server, &arm.name)?;
         let held = plan.memory.zip(server.process());
         let group = held.map(|(memory, root)| confine(root, memory, &arm.name)).transpose()?;
-        Ok(Alone { plan, arm, server, group, _limit, start_seconds, arrivals: None })
+        // Not sooner: the server would inherit the CPUs.
+        let clients = ClientCpus::of(plan)?;
+        let (note, _placement, arrivals) = (clients.note(), clients.pin()?, None);
+        Ok(Alone { plan, arm, server, group, _limit, note, _placement, start_seconds, arrivals })
     }
 
     /// Runs those tasks of a workload that are left, in their order, until one fails. `each` runs
@@ -85,8 +94,8 @@ impl<'a> Alone<'a> {
         let left: Vec<&Task> = tasks.iter().filter(|task| is_left(task)).collect();
         for (number, task) in left.iter().enumerate() {
             let (server, group, driver) = (&mut *self.server, self.group.as_ref(), &*driver);
-            let (place, tasks) = ((number, left.len()), tasks.len());
-            each(Next { task, driver, server, group, arrivals, arm, place, tasks })?;
+            let (place, tasks, note) = ((number, left.len()), tasks.len(), self.note.as_deref());
+            each(Next { task, driver, server, group, note, arrivals, arm, place, tasks })?;
         }
         Ok(())
     }
@@ -106,6 +115,7 @@ impl Next<'_> {
         attempt: u32,
         measured: &mut Measurement,
     ) -> Result<(), LabError> {
+        measured.note = self.note.map(str::to_string);
         let mut stage = self.stage(lab);
         let result = stage.server.still_ours().map_err(LabError::from);
         match result.and_then(|()| task::run(self.driver, attempt, &mut stage, measured)) {

@@ -14,9 +14,10 @@ use rqps_workload::Task;
 
 use crate::alone::{Alone, Next};
 use crate::arm::{Arm, arms};
+use crate::client_cpus::ClientCpus;
 use crate::selftest::Treatment;
 use crate::stage::{measurement, round};
-use crate::{Event, Lab, LabError};
+use crate::{Event, Lab, LabError, other_disk};
 
 /// Connections beside those of the clients: for maintenance, for checks, and those that the server
 /// reserves.
@@ -26,6 +27,8 @@ const CONTROL_CONNECTIONS: u64 = 5;
 const OWNER: &str = "run";
 /// A file beside them that exists if they are to be kept.
 const KEPT: &str = "kept";
+/// What there is beside data directories.
+const OWN: [&str; 4] = [OWNER, KEPT, other_disk::LIST, other_disk::MARK];
 
 /// Runs what the journal lacks of one contender. Its data stay until all is done.
 pub(crate) fn run(
@@ -52,6 +55,7 @@ pub(crate) fn run(
         return Err(LabError::DataGone(place.data.display().to_string()));
     }
 
+    ClientCpus::of(plan)?.tell(lab, &name);
     (lab.watch)(Event::Starting { contender: name.clone() });
     let mut alone = Alone::start(lab, plan, arm, dbms, &place)?;
     let seconds = alone.start_seconds;
@@ -160,8 +164,14 @@ fn attempt(
 
 /// The places of a contender's files, the same for every session of a run.
 fn place(lab: &Lab<'_>, directory: &RunDirectory, arm: &Arm) -> Result<Place, LabError> {
-    let data = folder(lab, directory)?.join(arm.index.to_string());
+    let data = data(&folder(lab, directory)?, directory, arm.index)?;
     Ok(Place { data, log: directory.log(&arm.name), ..Place::default() })
+}
+
+/// The data directory of a contender.
+fn data(of_run: &Path, directory: &RunDirectory, index: usize) -> Result<PathBuf, LabError> {
+    let folders = other_disk::folders(of_run, &directory.plan.contenders)?;
+    Ok(folders[index].join(index.to_string()))
 }
 
 /// The folder of a run's data directories.
@@ -208,23 +218,26 @@ pub(crate) fn were_to_stay(home: &Home, directory: &RunDirectory) -> bool {
 /// Removes the folder of a run's data directories if it contains none.
 pub(crate) fn tidy(lab: &Lab<'_>, directory: &RunDirectory) {
     let Ok(of_run) = of_run(lab.home, directory) else { return };
-    remove_begun(&of_run);
-    let others =
-        |entry: &fs::DirEntry| ![OWNER, KEPT].iter().any(|name| entry.file_name() == *name);
-    if let Ok(mut entries) = fs::read_dir(&of_run)
-        && !entries.any(|entry| entry.is_ok_and(|entry| others(&entry)))
-    {
+    let folders: Vec<PathBuf> =
+        other_disk::on_other_disks(&of_run).into_iter().chain([of_run.clone()]).collect();
+    folders.iter().for_each(|folder| remove_begun(folder));
+    let is_own = |entry: &fs::DirEntry| OWN.iter().any(|name| entry.file_name() == *name);
+    let is_empty = |folder: &PathBuf| {
+        let entries = fs::read_dir(folder);
+        entries.is_ok_and(|mut all| !all.any(|entry| entry.is_ok_and(|entry| !is_own(&entry))))
+    };
+    if folders.iter().all(is_empty) {
         // `rqps dbms prune` finds what cannot be removed now.
-        let _ = fs::remove_dir_all(&of_run);
+        let _ = other_disk::remove(&of_run);
     }
 }
 
 /// Removes incomplete data directories of a killed rqps.
-fn remove_begun(of_run: &Path) {
+fn remove_begun(folder: &Path) {
     let is_begun = |entry: &fs::DirEntry| {
         entry.file_name().as_encoded_bytes().starts_with(rqps_dbms::BEGUN.as_bytes())
     };
-    let entries = fs::read_dir(of_run).into_iter().flatten().flatten();
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(is_begun) {
         // `rqps dbms prune` finds what cannot be removed now.
         let _ = fs::remove_dir_all(entry.path());
@@ -238,7 +251,7 @@ fn discard_rest(
     index: usize,
     dbms: &dyn Dbms,
 ) -> Result<(), LabError> {
-    let data = of_run(lab.home, directory)?.join(index.to_string());
+    let data = data(&of_run(lab.home, directory)?, directory, index)?;
     if lab.keep_data || !data.exists() {
         return Ok(());
     }

@@ -8,6 +8,7 @@
 mod alone;
 mod arm;
 mod arrivals;
+mod client_cpus;
 mod compare;
 mod confine;
 mod contender;
@@ -17,6 +18,7 @@ mod estimate;
 mod event;
 mod laps;
 mod measure;
+mod other_disk;
 mod remaining;
 mod selftest;
 mod stage;
@@ -38,6 +40,7 @@ pub use confine::memory_hold;
 pub use error::LabError;
 pub use estimate::{Estimate, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
+pub use other_disk::on_other_disks;
 pub use remaining::Remaining;
 pub use selftest::{obstacle, run_injected};
 

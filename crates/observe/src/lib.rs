@@ -15,6 +15,7 @@ mod hardware;
 mod host;
 mod identity;
 mod kernel_cost;
+mod kernel_list;
 mod lock;
 mod machine;
 mod meaning;
@@ -37,8 +38,9 @@ pub use guards::{Around, Clocks, Conduct, GuardFailure, Limits, guards, other_cp
 pub use hardware::{HARDWARE, HardwareCounts};
 pub use identity::{MachineIdentity, host_name};
 pub use kernel_cost::KernelCost;
+pub use kernel_list::{from_kernel_list, kernel_list};
 pub use lock::{LockError, SessionLock};
-pub use machine::{available_memory, cpus, machine_facts, network_filesystem};
+pub use machine::{available_memory, cpus, filesystem_in_words, machine_facts, network_filesystem};
 pub use meaning::{CounterMeaning, Meaning};
 pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};

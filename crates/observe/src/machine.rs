@@ -82,6 +82,11 @@ pub fn network_filesystem(path: &Path) -> Option<String> {
     NETWORK.iter().any(|start| kind.starts_with(start)).then_some(kind)
 }
 
+/// The type and the options of the filesystem that a path is on.
+pub fn filesystem_in_words(path: &Path) -> Option<String> {
+    mount(&path.canonicalize().ok()?).as_ref().map(filesystem)
+}
+
 /// CPUs of the host that are online, whether or not the calling thread may run on all of them.
 pub fn cpus() -> u32 {
     KernelStats::current().map_or(1, |stat| stat.cpu_time.len().max(1) as u32)

@@ -9,6 +9,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 use rustix::process::Pid;
 
+use crate::kernel_list::kernel_list;
 use crate::process_tree::descendants;
 
 /// How often all threads are listed again, since threads may be created during the placement.
@@ -77,7 +78,7 @@ impl Placement {
 
     /// The CPUs, as the kernel writes them: `0-2,5`.
     pub fn cpus(&self) -> String {
-        list(&self.cpus)
+        kernel_list(&self.cpus)
     }
 
     /// How many threads were placed.
@@ -125,19 +126,6 @@ fn numbers(set: &CpuSet) -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-fn list(cpus: &[usize]) -> String {
-    let mut cpus = cpus.to_vec();
-    cpus.sort_unstable();
-    cpus.dedup();
-    let runs = cpus.chunk_by(|left, right| left + 1 == *right);
-    let run = |run: &[usize]| match run {
-        [one] => one.to_string(),
-        [first, .., last] => format!("{first}-{last}"),
-        [] => String::new(),
-    };
-    runs.map(run).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,13 +142,13 @@ mod tests {
     fn a_thread_is_placed_until_the_placement_is_dropped() {
         let allowed = allowed_cpus().unwrap();
         let status = "/proc/thread-self/status";
-        assert_eq!(cpus_of(status), list(&allowed));
+        assert_eq!(cpus_of(status), kernel_list(&allowed));
         let last = *allowed.last().unwrap();
         let placement = pin_thread(&[last]).unwrap();
         assert_eq!((placement.cpus(), placement.threads()), (last.to_string(), 1));
         assert_eq!(cpus_of(status), last.to_string());
         drop(placement);
-        assert_eq!(cpus_of(status), list(&allowed));
+        assert_eq!(cpus_of(status), kernel_list(&allowed));
     }
 
     #[test]
@@ -178,7 +166,7 @@ mod tests {
             assert_eq!(cpus_of(&format!("/proc/{pid}/status")), allowed[0].to_string());
         }
         drop(placement);
-        assert_eq!(cpus_of(&format!("/proc/{}/status", script.pid())), list(&allowed));
+        assert_eq!(cpus_of(&format!("/proc/{}/status", script.pid())), kernel_list(&allowed));
     }
 
     #[test]
@@ -193,19 +181,13 @@ mod tests {
         assert_eq!(placement.threads(), 1);
         let cpus = |tid: u32| cpus_of(&format!("/proc/{tid}/status"));
         assert_eq!(cpus(sleeper), allowed[0].to_string());
-        assert_eq!(cpus(script.pid()), list(&allowed));
+        assert_eq!(cpus(script.pid()), kernel_list(&allowed));
         drop(placement);
-        assert_eq!(cpus(sleeper), list(&allowed));
+        assert_eq!(cpus(sleeper), kernel_list(&allowed));
     }
 
     #[test]
     fn no_cpu_is_no_place() {
         assert!(pin_thread(&[]).is_err());
-    }
-
-    #[test]
-    fn cpus_are_listed_as_the_kernel_does() {
-        assert_eq!(list(&[5, 0, 1, 2]), "0-2,5");
-        assert_eq!(list(&[3]), "3");
     }
 }

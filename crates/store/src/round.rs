@@ -42,7 +42,7 @@ pub struct RoundRecord {
     /// Wall seconds in which the arms were measured.
     pub seconds: f64,
     /// By client: the CPU that it and the server's side of its connection were bound to; empty if
-    /// they were not bound.
+    /// they were not bound to the same one.
     pub cpus: Vec<u32>,
     /// Nanoseconds of the reference loop before and after.
     pub reference_loop: Vec<u64>,

@@ -19,7 +19,19 @@ pub fn with_cache(contender: &Contender, bytes: u64) -> Contender {
 /// The cache size in bytes by the contender's own setting; none without one, or if rqps cannot read
 /// it.
 pub fn cache_bytes(contender: &Contender) -> Option<u64> {
-    let value = resolve(contender.dbms, own(contender)?).trim().to_lowercase();
+    bytes(contender, &resolve(contender.dbms, own(contender)?))
+}
+
+/// The cache size in bytes that a contender runs with, by its config or its own setting; none if it
+/// has neither.
+pub(crate) fn cache_in_force(contender: &Contender) -> Option<u64> {
+    let settings = super::settings(contender).ok()?;
+    let name = setting(contender).name;
+    bytes(contender, &settings.iter().find(|setting| setting.name == name)?.value)
+}
+
+fn bytes(contender: &Contender, value: &str) -> Option<u64> {
+    let value = value.trim().to_lowercase();
     let digits = value.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(value.len());
     let (number, unit) = value.split_at(digits);
     let number: i64 = number.parse().ok()?;

@@ -12,10 +12,11 @@ use rqps_plan::{Contender, is_path, suggestion};
 
 use crate::descriptor::Descriptor;
 use crate::error::DbmsError;
-use crate::process_settings::is_of_process;
+use crate::process_settings::{huge_pages_setting, is_of_process};
 use file::{Line, Setting, parse};
 use named::named;
 
+pub(crate) use cache::cache_in_force;
 pub use cache::{cache_bytes, with_cache};
 pub use machine::memory;
 pub use named::{NamedConfig, all_configs, configs};
@@ -88,8 +89,10 @@ fn settings(contender: &Contender) -> Result<Vec<Setting>, DbmsError> {
     };
     let own = contender.settings.iter().filter(|(name, _)| !is_of_process(name));
     let own = own.map(|(name, value)| Setting::new(name, value.clone()));
+    let huge_pages = huge_pages_setting(contender);
+    let huge_pages = huge_pages.map(|(name, value)| Setting::new(name, value.to_string()));
     let mut settings = Vec::new();
-    let given: Vec<Setting> = configured.into_iter().chain(own).collect();
+    let given: Vec<Setting> = configured.into_iter().chain(own).chain(huge_pages).collect();
     for (name, value, unless) in <&Descriptor>::from(contender).implied {
         let is_against = |setting: &Setting| unless.iter().any(|it| setting.name.starts_with(it));
         if !given.iter().any(is_against) {

@@ -46,6 +46,8 @@ const INNODB: Descriptor = Descriptor {
     need: CacheNeed { row: 223, least: 8 << 20 },
     implied: &[],
     durable: Some(("innodb_flush_log_at_trx_commit", "1")),
+    // Without them it only warns, and starts.
+    huge_pages: Some(("large_pages", "ON")),
     megabytes: "M",
     direct_reads: INNODB_READS,
     counters: &super::meter::MEANINGS,
@@ -66,6 +68,7 @@ const MYROCKS: Descriptor = Descriptor {
     // As in all published results.
     implied: &[("transaction_isolation", "READ-COMMITTED", &[])],
     durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
+    huge_pages: None,
     direct_reads: &[("rocksdb_use_direct_reads", is_on)],
     counters: &super::meter::MEANINGS,
     sizes: |_| Footprint { empty: 10 << 20, allocated: 110 << 20, ..FOOTPRINT },

@@ -31,6 +31,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     need: CacheNeed { row: 98 + 27 + 3 * 60, least: 8 << 20 },
     implied: &[],
     durable: Some(("synchronous_commit", "on")),
+    huge_pages: Some(("huge_pages", "on")),
     megabytes: "MB",
     direct_reads: &[("debug_io_direct", |value| {
         value.split(',').any(|what| what.trim() == "data")

@@ -57,6 +57,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     need: CacheNeed { row: 440, least: 8 << 20 },
     implied: &[],
     durable: None,
+    huge_pages: None,
     megabytes: "M",
     direct_reads: &[("use_direct_reads", |value| value == "true")],
     counters: &MEANINGS,

@@ -36,6 +36,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     need: CacheNeed { row: 140, least: 8 << 20 },
     implied: &[],
     durable: None,
+    huge_pages: None,
     megabytes: "M",
     direct_reads: &[],
     counters: &[],

@@ -85,6 +85,7 @@ pub(crate) struct Sqlite {
     installed: Option<Installed>,
     flags: Flags,
     pragmas: Settings,
+    process: ProcessSettings,
 }
 
 impl Sqlite {
@@ -105,7 +106,7 @@ impl Sqlite {
         let knows = |name: &str| known.iter().any(|known| known == name);
         let vocabulary =
             Vocabulary { version: &version, names: &known, knows: &knows, reserved: &|_| None };
-        ProcessSettings::refuse(contender)?;
+        let process = ProcessSettings::of_embedded(contender)?;
         let mut pragmas = vocabulary.settings(contender)?;
         for (name, value) in &mut pragmas {
             match (bytes(value), name.to_ascii_lowercase().as_str()) {
@@ -116,7 +117,7 @@ impl Sqlite {
             }
         }
         try_out(library, &pragmas)?;
-        Ok(Sqlite { library, installed, flags, pragmas })
+        Ok(Sqlite { library, installed, flags, pragmas, process })
     }
 }
 
@@ -187,7 +188,8 @@ impl Dbms for Sqlite {
         let path = place.data.join(FILE);
         let (library, pragmas) = (self.library, self.pragmas.clone());
         let target = Target::Sqlite { library, path, pragmas };
-        Ok(Box::new(Open { target, version: library.version(), data: place.data.clone() }))
+        let (version, data) = (library.version(), place.data.clone());
+        Ok(Box::new(Open { target, version, data, process: self.process.clone() }))
     }
 }
 
@@ -196,6 +198,7 @@ struct Open {
     target: Target,
     version: String,
     data: PathBuf,
+    process: ProcessSettings,
 }
 
 impl Server for Open {
@@ -232,6 +235,7 @@ impl Server for Open {
                 settings.insert(name, value);
             }
         }
+        settings.extend(self.process.in_force(&self.data));
         Ok(InForce { values: settings, ..InForce::default() })
     }
 

@@ -362,7 +362,7 @@ impl Servers<'_> {
     }
 
     fn data(&self, place: usize, number: usize) -> Copied {
-        Copied(self.folders.path().join(format!("{place}-count{number}")))
+        Copied(self.folders.of(place).join(format!("{place}-count{number}")))
     }
 }
 

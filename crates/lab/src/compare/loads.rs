@@ -1,7 +1,7 @@
 //! Loads the data of every arm, once for each round or as often as in the plan. A round works on a
 //! copy, unless no other needs the load.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::channel;
@@ -20,19 +20,33 @@ use super::round::{Draw, Setting, driver};
 use crate::arm::Arm;
 use crate::contender::{allow_connections, describe, file_error, keep};
 use crate::laps::Laps;
-use crate::{Event, Lab, LabError};
+use crate::{Event, Lab, LabError, other_disk};
 
 /// The data directories of a comparison.
-pub(crate) struct Folders(PathBuf);
+pub(crate) struct Folders {
+    of_run: PathBuf,
+    /// By arm: another folder if its data are on another disk.
+    of_arms: Vec<PathBuf>,
+}
 
 impl Folders {
-    pub(crate) fn new(of_run: PathBuf) -> Self {
-        Folders(of_run)
+    pub(crate) fn new(of_run: PathBuf, of_arms: Vec<PathBuf>) -> Self {
+        Folders { of_run, of_arms }
+    }
+
+    /// The folder for data of an arm.
+    pub(crate) fn of(&self, arm: usize) -> &Path {
+        self.of_arms.get(arm).unwrap_or(&self.of_run)
+    }
+
+    /// All folders for data.
+    pub(crate) fn all(&self) -> BTreeSet<&Path> {
+        self.of_arms.iter().chain([&self.of_run]).map(PathBuf::as_path).collect()
     }
 
     /// A loaded directory whose server has been stopped.
     pub(crate) fn loaded(&self, arm: usize, load: u32) -> PathBuf {
-        self.0.join(format!("{arm}-load{load}"))
+        self.of(arm).join(format!("{arm}-load{load}"))
     }
 
     /// The same while it is loaded.
@@ -42,7 +56,7 @@ impl Folders {
 
     /// The data that a round works on.
     pub(crate) fn round(&self, arm: usize) -> PathBuf {
-        self.0.join(format!("{arm}-round"))
+        self.of(arm).join(format!("{arm}-round"))
     }
 
     /// A note for the reader about a load, such as aborted maintenance.
@@ -58,7 +72,7 @@ impl Folders {
 
     /// The folder for temporary files.
     pub(crate) fn path(&self) -> &Path {
-        &self.0
+        &self.of_run
     }
 
     /// Removes a load of these arms, which no round needs any more.
@@ -72,7 +86,7 @@ impl Folders {
 
     pub(crate) fn remove_all(&self) {
         // `rqps dbms prune` finds what cannot be removed now.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = other_disk::remove(&self.of_run);
     }
 }
 
@@ -395,7 +409,7 @@ mod tests {
     #[test]
     fn what_must_be_known_of_a_load_is_beside_it_and_goes_with_it() {
         let folder = tempfile::tempdir().unwrap();
-        let folders = Folders::new(folder.path().to_path_buf());
+        let folders = Folders::new(folder.path().to_path_buf(), Vec::new());
         let loaded = folders.loaded(1, 2);
         fs::create_dir(&loaded).unwrap();
         assert_eq!(folders.note(1, 2), None, "there is nothing to know");

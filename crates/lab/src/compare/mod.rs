@@ -36,11 +36,12 @@ use rqps_store::{Measurement, RoundRecord, RunDirectory, Status};
 use rqps_workload::Task;
 
 use crate::arm::{Arm, arms};
+use crate::client_cpus::ClientCpus;
 use crate::contender::folder;
 use crate::event::Enough;
 use crate::laps::Laps;
 use crate::selftest::Treatment;
-use crate::{Event, Lab, LabError, Outcome, arrivals};
+use crate::{Event, Lab, LabError, Outcome, arrivals, other_disk};
 use answers::Failing;
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
@@ -78,7 +79,10 @@ pub(crate) fn run(
     let began = Instant::now();
     remote::have_commands(comparison, lab.restarts)?;
     let arms = arms(plan, treatment);
-    let folders = Folders::new(folder(lab, directory)?);
+    let of_run = folder(lab, directory)?;
+    let of_contenders = other_disk::folders(&of_run, &plan.contenders)?;
+    let of_arms = arms.iter().map(|arm| of_contenders[arm.index].clone()).collect();
+    let folders = Folders::new(of_run, of_arms);
     let parts = match directory.manifest.groups.clone() {
         Some(groups) => Parts { groups, reason: None },
         None => Parts::new(plan, comparison)?,
@@ -103,11 +107,13 @@ pub(crate) fn run(
         fit_together: parts.groups.len() == 1 && !comparison.uses(Method::Runs),
         failing: Failing::new(),
         lost: Lost::default(),
+        client_cpus: ClientCpus::of(plan)?,
         servers: remote::servers(plan, ready)?,
     };
+    setting.client_cpus.tell(lab, &arms[0].name);
     if setting.is_used_once() {
         // Each round makes directories and removes those of the round before.
-        rqps_dbms::spread_data(folders.path());
+        folders.all().into_iter().for_each(rqps_dbms::spread_data);
     }
     let made = measure(lab, directory, plan, &mut setting, &parts, began);
     remote::remove_unfinished(lab, &setting);

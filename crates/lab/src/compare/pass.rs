@@ -269,7 +269,7 @@ impl<'a> Round<'a> {
             least: LEAST,
         };
         let seats = self.seats(&relay.relay.threads(), &answering)?;
-        let cpus = if clients == 1 { &room.cpus } else { &seats.cpus };
+        let cpus = if room.is_widened { &room.cpus } else { &seats.cpus };
         pass.cpus = cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
 
@@ -282,7 +282,7 @@ impl<'a> Round<'a> {
         let first =
             Beginning { contenders: self.running.len(), base, operation: first_set, is_remote };
         let (round, name) = (pass.round, pass.test.clone());
-        if is_parallel && round == 1 {
+        if room.is_widened && round == 1 {
             let note = "a query plan is parallel, so servers and client use all CPUs".to_string();
             let contender = self.running[base].arm.name.clone();
             (lab.watch)(Event::Noted { contender, step: name.clone(), note });

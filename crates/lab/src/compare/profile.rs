@@ -194,7 +194,7 @@ impl Round<'_> {
         }
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         // Threads of clients inherit the CPUs of this thread; perf must not.
-        let placement = match &self.cpus[..] {
+        let placement = match &self.seating.clients[..] {
             [] => None,
             cpus => Some(pin_thread(cpus).map_err(LabError::Placement)?),
         };

@@ -16,10 +16,11 @@ use rqps_workload::{Driver, Random, Site, Task, stream};
 use super::answers::Failing;
 use super::loads::{Folders, restore};
 use super::remote::Lost;
-use super::seats;
+use super::seats::Seating;
 use super::stored_baseline::Earlier;
 use super::together::together;
 use crate::arm::Arm;
+use crate::client_cpus::ClientCpus;
 use crate::confine::confine;
 use crate::laps::Laps;
 use crate::selftest::{DelaySite, Dosing, Treatment};
@@ -57,6 +58,8 @@ pub(crate) struct Setting<'a> {
     /// Found when answers were compared.
     pub(crate) failing: Failing,
     pub(crate) lost: Lost,
+    /// Where clients run.
+    pub(crate) client_cpus: ClientCpus,
     /// What identifies the remote servers of the contenders; none for those that rqps starts.
     pub(crate) servers: Vec<Option<String>>,
 }
@@ -165,7 +168,7 @@ pub(super) struct Running<'a> {
     pub(super) dosing: Option<Dosing>,
     /// Its place in the order in which servers were started.
     pub(super) slot: u32,
-    /// A note about its data for the reader.
+    /// A note about its data, or about its CPUs, for the reader.
     pub(super) note: Option<String>,
     _placement: Option<Placement>,
 }
@@ -177,8 +180,8 @@ pub(crate) struct Round<'a> {
     pub(super) running: Vec<Running<'a>>,
     /// The arms that could not be started, by name, and why.
     pub(super) absent: BTreeMap<String, String>,
-    /// The CPUs that everything is bound to; empty if nothing is.
-    pub(super) cpus: Vec<usize>,
+    /// The CPUs that clients and servers are bound to.
+    pub(super) seating: Seating,
 }
 
 impl<'a> Round<'a> {
@@ -190,20 +193,20 @@ impl<'a> Round<'a> {
         scene: &'a Scene<'a>,
     ) -> Result<Self, LabError> {
         let setting = scene.setting;
-        let cpus = seats::common(scene);
+        let seating = Seating::of(scene);
         let mut slots = scene.members.to_vec();
         slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
         slots.retain(|place| !setting.lost.has(&setting.arms[*place].name));
         let is_kept = lab.keep_data || scene.keeps_load;
         let slots = (0..).zip(slots).map(|(slot, place)| {
             let log = directory.log(&setting.arms[place].name);
-            Slot { scene, cpus: &cpus, slot, place, log, is_kept }
+            Slot { scene, cpus: &seating.servers, slot, place, log, is_kept }
         });
         let (home, cancel) = (lab.home, lab.cancel);
         rqps_dbms::read_code_again(setting.builds(scene.members))?;
         let started = together(slots, |slot| (slot.place, slot.settle_in(home, cancel)));
         let (running, absent) = (Vec::new(), BTreeMap::new());
-        let mut round = Round { scene, running, absent, cpus };
+        let mut round = Round { scene, running, absent, seating };
         for (place, started) in started {
             let arm = &setting.arms[place];
             match started {
@@ -279,7 +282,9 @@ impl<'a> Slot<'a, '_> {
             true => server.meter()?,
             false => None,
         };
-        let note = setting.folders.note(place, load);
+        let notes = [setting.folders.note(place, load), setting.client_cpus.note()];
+        let notes: Vec<String> = notes.into_iter().flatten().collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
         let (group, _placement) = (None, None);
         let mut running = Running { arm, server, meter, group, dosing, slot, note, _placement };
         let Some(root) = running.process() else { return Ok(running) };

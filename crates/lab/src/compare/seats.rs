@@ -1,26 +1,57 @@
 //! The CPUs of clients and servers. If they are not bound, it depends on chance whether they wake
-//! each other across CPUs, and the cost of that moves rates more than most changes of a DBMS.
+//! each other across CPUs, and the cost of that moves rates more than most changes of a DBMS. Where
+//! contenders have CPUs of their own, clients alone are bound, to other CPUs.
 
 use rqps_observe::{Placement, allowed_cpus, has_thread, pin_threads, pin_tree};
 
 use super::round::{Round, Scene};
 use crate::LabError;
+use crate::client_cpus::ClientCpus;
+
+/// The CPUs of a round. Empty lists do not bind.
+pub(super) struct Seating {
+    /// Of all clients together.
+    pub(super) clients: Vec<usize>,
+    /// Of servers.
+    pub(super) servers: Vec<usize>,
+}
+
+impl Seating {
+    pub(super) fn of(scene: &Scene<'_>) -> Seating {
+        match &scene.setting.client_cpus {
+            ClientCpus::WithServers => {
+                let both = common(scene);
+                Seating { clients: both.clone(), servers: both }
+            }
+            ClientCpus::Apart(cpus) => {
+                let one = || vec![seat(cpus, scene.number, 0)];
+                let clients = if has_one_client(scene) { one() } else { cpus.clone() };
+                Seating { clients, servers: Vec::new() }
+            }
+            ClientCpus::NoneLeft => Seating { clients: Vec::new(), servers: Vec::new() },
+        }
+    }
+}
+
+fn has_one_client(scene: &Scene<'_>) -> bool {
+    scene.setting.comparison.of.clients().iter().max() == Some(&1)
+}
 
 /// The placement of clients and servers in a test.
 pub(super) struct Seats {
-    /// By client.
+    /// By client, where the server's side of its connection is bound, too.
     pub(super) cpus: Vec<usize>,
     _placements: Vec<Placement>,
 }
 
 /// One CPU for one client and all servers, so that only the CPU cost of a query remains. Empty for
 /// several clients, and beside remote servers, which nobody binds.
-pub(super) fn common(scene: &Scene<'_>) -> Vec<usize> {
+fn common(scene: &Scene<'_>) -> Vec<usize> {
     if scene.members.iter().any(|place| scene.setting.arms[*place].is_remote) {
         return Vec::new();
     }
-    match (scene.setting.comparison.of.clients().iter().max(), allowed_cpus()) {
-        (Some(1), Ok(cpus)) if !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
+    match allowed_cpus() {
+        Ok(cpus) if has_one_client(scene) && !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
         _ => Vec::new(),
     }
 }
@@ -35,6 +66,8 @@ fn seat(cpus: &[usize], round: u32, client: usize) -> usize {
 pub(super) struct Room {
     /// Of its clients; empty if they are not bound.
     pub(super) cpus: Vec<usize>,
+    /// Of several processes of a server on a statement, which then have all CPUs.
+    pub(super) is_widened: bool,
     _servers: Vec<Placement>,
 }
 
@@ -42,8 +75,10 @@ impl Round<'_> {
     /// The CPUs of the round; all CPUs where several processes of a server work on a statement,
     /// until the test is over.
     pub(super) fn room(&self, is_parallel: bool) -> Result<Room, LabError> {
-        let mut room = Room { cpus: self.cpus.clone(), _servers: Vec::new() };
-        if is_parallel && !self.cpus.is_empty() {
+        let Seating { clients, servers } = &self.seating;
+        let is_widened = is_parallel && !servers.is_empty();
+        let mut room = Room { cpus: clients.clone(), is_widened, _servers: Vec::new() };
+        if is_widened {
             room.cpus = allowed_cpus().map_err(LabError::Placement)?;
             for root in self.running.iter().filter_map(|one| one.process()) {
                 let placed = pin_tree(root, &room.cpus).map_err(LabError::Placement)?;
@@ -61,11 +96,17 @@ impl Round<'_> {
         clients: &[u32],
         answering: &[Vec<Option<u32>>],
     ) -> Result<Seats, LabError> {
-        let free = Seats { cpus: self.cpus.clone(), _placements: Vec::new() };
-        let cpus = match allowed_cpus() {
-            Ok(cpus) if clients.len() > 1 && !cpus.is_empty() => cpus,
-            _ => return Ok(free),
+        let common = &self.seating.servers;
+        let free = Seats { cpus: common.clone(), _placements: Vec::new() };
+        let cpus = match &self.scene.setting.client_cpus {
+            _ if clients.len() < 2 => return Ok(free),
+            ClientCpus::NoneLeft => return Ok(free),
+            ClientCpus::Apart(cpus) => return self.apart(clients, cpus),
+            ClientCpus::WithServers => allowed_cpus().unwrap_or_default(),
         };
+        if cpus.is_empty() {
+            return Ok(free);
+        }
         let mut seats = Seats { cpus: Vec::new(), _placements: Vec::new() };
         for (client, thread) in clients.iter().enumerate() {
             let mut own = vec![*thread];
@@ -82,6 +123,16 @@ impl Round<'_> {
             seats.cpus.push(cpu);
         }
         Ok(seats)
+    }
+
+    /// Binds each of several clients to one of these CPUs, and no server.
+    fn apart(&self, clients: &[u32], cpus: &[usize]) -> Result<Seats, LabError> {
+        let number = self.scene.number;
+        let bind = |(client, thread): (usize, &u32)| {
+            pin_threads(&[*thread], &[seat(cpus, number, client)]).map_err(LabError::Placement)
+        };
+        let _placements = clients.iter().enumerate().map(bind).collect::<Result<_, _>>()?;
+        Ok(Seats { cpus: Vec::new(), _placements })
     }
 }
 

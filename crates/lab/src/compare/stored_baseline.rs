@@ -162,7 +162,7 @@ impl Earlier {
         let base = &plan.contenders[0];
         let begun = Instant::now();
         let place = Place {
-            data: folders.path().join("looked-at"),
+            data: folders.of(0).join("looked-at"),
             log: directory.log(&base.name()),
             ..Place::default()
         };

@@ -5,7 +5,6 @@ mod dosing;
 mod limit;
 mod spin;
 
-use std::fs;
 use std::sync::{Mutex, PoisonError};
 
 use rqps_dbms::Dbms;
@@ -14,7 +13,7 @@ use rqps_plan::{Comparison, Dose, Injection, Plan};
 use rqps_store::RunDirectory;
 
 use crate::contender::{file_error, folder};
-use crate::{Lab, LabError, Outcome, compare};
+use crate::{Lab, LabError, Outcome, compare, other_disk};
 
 pub(crate) use dosing::{DelaySite, Dosing, Slowed};
 pub(crate) use limit::limit;
@@ -53,7 +52,7 @@ pub fn run_injected(
     let treatment = Treatment { injections: injections.to_vec(), doses: Mutex::default() };
     let outcome = compared(lab, directory, &plan, comparison, ready, &treatment);
     let data = folder(lab, directory)?;
-    fs::remove_dir_all(&data).map_err(file_error("remove", &data))?;
+    other_disk::remove(&data).map_err(file_error("remove", &data))?;
     Ok((outcome?, treatment.doses.into_inner().unwrap_or_else(PoisonError::into_inner)))
 }
 
