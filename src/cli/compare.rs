@@ -1,7 +1,6 @@
 //! `rqps compare`: compares builds, configs or remote servers with a baseline.
 
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 use std::time::Duration;
 
 use anyhow::bail;
@@ -10,8 +9,8 @@ use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_lab::Restarts;
 use rqps_plan::{
-    Cache, Comparison, Contender, Count, Instructions, Method, Plan, PlanError, Profiled,
-    QueryMode, Scope, ServiceLevel, Span, StockKey, Workload,
+    Cache, Comparison, Contender, Count, Instructions, Method, Plan, PlanError, QueryMode, Scope,
+    ServiceLevel, Span, StockKey, Workload,
 };
 use rqps_store::{refuse_unwritable, refuse_unwritable_file};
 use rqps_workload::{Asked, Wanted};
@@ -20,8 +19,10 @@ use super::contenders::Contenders;
 use super::exit::Exit;
 use super::load_errors::OnLoadError;
 use super::method;
+use super::production::RemoteLimits;
 use super::report;
-use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, Session};
+use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, REMOTE, Session};
+use super::values::{Percent, ToCount, ToFail, ToProfile, restart_command};
 
 pub(crate) const VERB: &str = "compare";
 /// The flag for `git bisect run`.
@@ -35,6 +36,9 @@ const SHORTEST_SECS: Duration = Duration::from_millis(200);
 const SECS_AT_A_RATE: Span = Span(Duration::from_secs(30));
 /// A round tries several rates.
 const SECS_OF_A_TRY: Span = Span(Duration::from_secs(20));
+/// Of a test that is held back: as many operations as a verdict on p95 needs, up to this time.
+const HELD_OPERATIONS: f64 = 2_000.0;
+const MOST_SECS_HELD: f64 = 20.0;
 /// The number of rounds that a budget is divided by.
 const ROUNDS_IN_BUDGET: f64 = 8.0;
 /// … and what fresh rounds of some tests add to it.
@@ -104,7 +108,7 @@ pub(crate) struct Arguments {
     /// In the Insert Benchmark it is the length of each read-write step.
     ///
     /// [default: 1, or what fits into --budget; 2 with --method runs, 30 with --rate, 20 with
-    /// --slo]
+    /// --slo, the time of 2,000 operations up to 20 with --max-rate]
     #[arg(long, value_name = "SECONDS", help_heading = PRECISION)]
     secs: Option<Span>,
     /// Maximum number of rounds; each restarts all servers, but for remote ones.
@@ -166,12 +170,14 @@ pub(crate) struct Arguments {
     /// Intervals then include what differs from one start to the next, as they do for servers of
     /// its own. A shell runs the command, and the server must show that it was restarted. The
     /// command is not part of the plan, so give it again with --resume.
-    #[arg(long, value_name = "LABEL=COMMAND", help_heading = MACHINE,
+    #[arg(long, value_name = "LABEL=COMMAND", help_heading = REMOTE,
         value_parser = restart_command)]
     restart_cmd: Vec<(String, String)>,
     /// Time limit of such a command [default: 5m].
-    #[arg(long, value_name = "TIME", help_heading = MACHINE)]
+    #[arg(long, value_name = "TIME", help_heading = REMOTE)]
     restart_timeout: Option<Span>,
+    #[command(flatten)]
+    limits: RemoteLimits,
     /// Keep measurements taken on a busy machine, or beside others on a remote server
     ///
     /// Otherwise guards discard them, and they are repeated.
@@ -241,97 +247,6 @@ pub(crate) struct Arguments {
     session: Session,
 }
 
-/// A contender's name and a command.
-fn restart_command(text: &str) -> Result<(String, String), String> {
-    match text.split_once('=') {
-        Some((label, command)) if !label.is_empty() && !command.trim().is_empty() => {
-            Ok((label.to_string(), command.to_string()))
-        }
-        _ => {
-            Err("write LABEL=COMMAND, as in 'db1=ssh db1 sudo systemctl restart mysql'".to_string())
-        }
-    }
-}
-
-/// `changed`, `all` or names of tests.
-#[derive(Clone, Debug)]
-enum ToProfile {
-    Changed,
-    All,
-    Tests(Vec<String>),
-}
-
-impl FromStr for ToProfile {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        Ok(match text {
-            "changed" => ToProfile::Changed,
-            "all" => ToProfile::All,
-            names => ToProfile::Tests(names.split(',').map(str::to_string).collect()),
-        })
-    }
-}
-
-/// The same, or `none`.
-#[derive(Clone, Debug)]
-struct ToCount(Option<ToProfile>);
-
-impl FromStr for ToCount {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let of = (text != "none").then(|| text.parse()).transpose()?;
-        Ok(ToCount(of))
-    }
-}
-
-/// What fails.
-#[derive(Clone, Copy, Debug)]
-struct ToFail(FailOn);
-
-impl FromStr for ToFail {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        match text {
-            "regression" => Ok(ToFail(FailOn::Regression)),
-            "code-path" => Ok(ToFail(FailOn::CodePath)),
-            "plan" => Ok(ToFail(FailOn::Plan)),
-            "latency" => Ok(ToFail(FailOn::Latency)),
-            "rows" => Ok(ToFail(FailOn::Rows)),
-            _ => Err(format!(
-                "'{text}' is not a kind of change. Write regression, code-path, plan, latency or rows"
-            )),
-        }
-    }
-}
-
-impl ToProfile {
-    fn profiled(&self, wanted: &Wanted) -> anyhow::Result<Profiled> {
-        Ok(match self {
-            ToProfile::Changed => Profiled::Changed,
-            ToProfile::All => Profiled::All,
-            ToProfile::Tests(names) => Profiled::Tests(wanted.select(names)?),
-        })
-    }
-}
-
-/// `0.5%` or `0.5`, as a share.
-#[derive(Clone, Copy, Debug)]
-struct Percent(f64);
-
-impl FromStr for Percent {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let number = text.trim_end_matches('%').trim().parse::<f64>();
-        number
-            .map(|percent| Percent(percent / 100.0))
-            .map_err(|_| format!("'{text}' is not a percentage. Write 0.5% or 2%"))
-    }
-}
-
 impl Arguments {
     /// The same for these contenders, which have not lost their passwords.
     pub(crate) fn with(self, contenders: Vec<Contender>) -> Arguments {
@@ -361,6 +276,8 @@ impl Arguments {
         let is_remote = contenders.iter().any(Contender::is_remote);
         let cache = self.session.cache().or((!is_remote).then_some(Cache::Cached));
         (comparison.rate, comparison.slo) = (self.rate, self.slo);
+        comparison.max_rate = self.limits.max_rate;
+        comparison.read_only = self.limits.read_only;
         match self.method {
             Some(method) => comparison.method = method,
             None if comparison.is_paced() => comparison.method = Method::Runs,
@@ -397,7 +314,7 @@ impl Arguments {
             // Loading more data than memory holds takes long.
             (None, None, Some(Cache::IoBound)) => Some(2),
             // The same tables serve all contenders, whose sessions are what differs.
-            (None, None, _) if scope == Scope::Session => Some(1),
+            (None, None, _) if matches!(scope, Scope::Session | Scope::Tables) => Some(1),
             (wanted, default, _) => wanted.or(default),
         };
         comparison.loads = loads.map(|loads| loads.min(self.rounds));
@@ -418,6 +335,7 @@ impl Arguments {
             design: comparison.into(),
         };
         plan.validate()?;
+        self.limits.check(&plan)?;
         if let Some(path) = &self.baseline_from {
             stored_baseline(path, &mut plan)?;
         }
@@ -448,7 +366,7 @@ impl Arguments {
 
     fn budget(&self) -> Option<Span> {
         let default = self.workload.is_none().then_some(Span(DEFAULT_BUDGET));
-        self.budget.or(default)
+        self.limits.budget(self.budget.or(default))
     }
 
     /// The time per test and contender with which eight rounds fit into the budget.
@@ -460,6 +378,14 @@ impl Arguments {
             _ if self.slo.is_some() => SECS_OF_A_TRY,
             true => Asked::SECS_OF_RUN,
             false => Asked::SECS,
+        };
+        let most = match self.limits.max_rate {
+            // Not a number is refused later.
+            Some(rate) if rate > 0.0 => {
+                let secs = HELD_OPERATIONS / rate;
+                Span(Duration::from_secs_f64(secs.clamp(most.0.as_secs_f64(), MOST_SECS_HELD)))
+            }
+            _ => most,
         };
         let Some(budget) = self.budget() else { return most };
         let arms = self.contenders.all().len() + usize::from(!self.no_control);
@@ -490,6 +416,7 @@ impl Arguments {
             skips_load_errors: self.load_errors.skips,
             stock_key: self.stock_key,
             foreign_keys: self.foreign_keys,
+            read_only: self.limits.read_only,
         };
         Ok(asked.plan()?)
     }

@@ -26,6 +26,7 @@ mod method;
 mod output;
 mod pgbench;
 mod plan;
+mod production;
 mod progress;
 mod reached;
 mod report;
@@ -41,6 +42,7 @@ mod suggestions;
 mod sysbench;
 mod track;
 mod units;
+mod values;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -29,6 +29,7 @@ use super::report;
 pub(super) const MEASURE: &str = "What to measure";
 pub(super) const PRECISION: &str = "Precision";
 pub(super) const MACHINE: &str = "Machine";
+pub(super) const REMOTE: &str = "Remote servers";
 pub(super) const OUTPUT: &str = "Output";
 
 /// The identity of a selftest's run begins with this, and so do the names of its data directories.
@@ -182,9 +183,9 @@ impl Setup {
     pub(crate) fn arrive(&self, plan: &Plan, ready: &[Box<dyn Dbms>]) -> anyhow::Result<()> {
         for contender in rqps_lab::arrive(plan, ready)? {
             let base = plan.contenders[0].name();
-            output::note(&format!(
-                "{base} and {contender} are one server: each has tables of its own there"
-            ));
+            let is_visit = plan.comparison().is_some_and(|comparison| comparison.read_only);
+            let tables = if is_visit { "" } else { ": each has tables of its own there" };
+            output::note(&format!("{base} and {contender} are one server{tables}"));
         }
         Ok(())
     }

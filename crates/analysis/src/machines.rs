@@ -209,7 +209,7 @@ fn on_machines(machines: &[FleetMachine<'_>], contender: &str, test: &str) -> Te
 
 /// None for a verdict that is invalid, whose A/A control differs or which a guard ruled out.
 fn on_machine(verdict: &Verdict) -> Option<OnMachine> {
-    if matches!(verdict.label, Label::Invalid { .. } | Label::Overdue { .. }) {
+    if !verdict.label.has_ratio() {
         return None;
     }
     let effect = MachineEffect { value: verdict.estimate.value, error: verdict.error };

@@ -20,12 +20,23 @@ pub struct Needs {
     pub is_table: fn(&str) -> bool,
     /// The tables that statements of the user create, for the mark.
     pub made: Vec<String>,
+    /// Nothing is made: clients read the tables that the server has.
+    pub is_read_only: bool,
+    /// Then, the functions that queries call, each with a query that does.
+    pub calls: Vec<(String, String)>,
 }
 
 impl Default for Needs {
     /// Needs nothing, so that nothing is dropped either.
     fn default() -> Self {
-        Needs { connections: 0, statement: 0, is_table: |_| false, made: Vec::new() }
+        Needs {
+            connections: 0,
+            statement: 0,
+            is_table: |_| false,
+            made: Vec::new(),
+            is_read_only: false,
+            calls: Vec::new(),
+        }
     }
 }
 
@@ -51,8 +62,16 @@ pub enum GuestError {
          itself, or to a pool with pool_mode = session"
     )]
     Pooler { how: String },
-    #[error("the server is read-only: {why}. Use a server that accepts writes")]
+    #[error(
+        "the server is read-only: {why}. Measure queries on the tables that it has (--read-only), or use \
+         a server that accepts writes"
+    )]
     ReadOnly { why: String },
+    #[error(
+        "with --read-only, queries call no function that may have effects: {calls}. Leave the query out, or \
+         declare a function that only reads as STABLE"
+    )]
+    Calls { calls: String },
     #[error("'{user}' lacks rights that the benchmark needs: {missing}. {remedy}")]
     Rights { user: String, missing: String, remedy: String },
     #[error("{needed} connections are needed, but {limits}. Use fewer --clients, or {remedies}")]
@@ -199,6 +218,10 @@ pub(crate) trait Guest: Send + Sync {
     /// The same server, with another place.
     fn at(&self, name: &str) -> Arc<dyn Guest>;
 
+    /// The same server without a place: names mean the user's own tables, as in any session of the
+    /// URL.
+    fn visitor(&self) -> Arc<dyn Guest>;
+
     /// The names of all schemas or databases that may be places of rqps.
     fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError>;
 
@@ -235,6 +258,13 @@ pub(crate) trait Guest: Send + Sync {
     /// Why nothing can be written here.
     fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError>;
 
+    /// Those of these functions that may have effects, also in sessions that only read.
+    fn with_effects(
+        &self,
+        connection: &mut dyn Connection,
+        functions: &[&str],
+    ) -> Result<Vec<String>, DbmsError>;
+
     /// The account of the session, as statements have it.
     fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError>;
 
@@ -259,6 +289,9 @@ pub(crate) trait Guest: Send + Sync {
 
     /// What every session of rqps sets.
     fn variables(&self) -> &'static [Variable];
+
+    /// What sessions set in place of the same variables so that they can only read.
+    fn read_only_sessions(&self) -> &'static [Variable];
 
     /// The statement that sets variables, all of them or none.
     fn set(&self, variables: &[&Variable]) -> String;

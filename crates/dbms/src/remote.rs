@@ -13,56 +13,22 @@ use std::time::{Duration, Instant};
 
 use rqps_plan::Contender;
 use rqps_system::Cancel;
-use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
-use serde::{Deserialize, Serialize};
+use rqps_wire::{Connection, Error, Row, Target, query_if_allowed, scalar};
 
 use crate::control::Control;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Limit, Mark, Needs, PLACE, not_set, place_name, refuse_others,
-    text, to_set,
+    Contents, Guest, GuestError, Limit, Mark, Needs, not_set, place_name, refuse_others, text,
+    to_set,
 };
 use crate::hold::{Hold, LOOK_AGAIN, PATIENCE, lock};
 use crate::home::Home;
 use crate::in_force::{FirstInForce, InForce};
+use crate::left::{Left, first_place};
 use crate::meter::EngineMeter;
 use crate::others::OthersWatch;
+use crate::visit::Visited;
 use crate::{Dbms, Installed, Place, Quiesce, Server};
-
-/// The file with the place of the data, in a run's folder in place of a data directory.
-const LEFT: &str = "guest.json";
-
-/// A record on this machine of rqps's data on a remote server, kept as long as these exist.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Left {
-    /// Of the server, without the password.
-    pub url: String,
-    /// For messages.
-    pub place: String,
-    /// The name of the place.
-    #[serde(default = "first_place")]
-    name: String,
-    /// Identifies the data as this run's.
-    token: String,
-}
-
-/// Before a server could have several.
-fn first_place() -> String {
-    PLACE.to_string()
-}
-
-impl Left {
-    /// The record in a folder of a contender, if its data are on a remote server.
-    pub fn read(data: &Path) -> Option<Left> {
-        serde_json::from_str(&fs::read_to_string(data.join(LEFT)).ok()?).ok()
-    }
-
-    fn write(&self, data: &Path) -> Result<(), DbmsError> {
-        fs::create_dir_all(data).map_err(DbmsError::file("create", data))?;
-        let (path, text) = (data.join(LEFT), serde_json::to_string(self).unwrap_or_default());
-        fs::write(&path, text).map_err(DbmsError::file("write", &path))
-    }
-}
 
 /// What an earlier rqps left on a server.
 pub struct Leftovers {
@@ -140,6 +106,17 @@ impl Remote {
         connection: &mut dyn Connection,
         needs: &Needs,
     ) -> Result<(), DbmsError> {
+        if needs.is_read_only {
+            let names: Vec<&str> = needs.calls.iter().map(|(name, _)| name.as_str()).collect();
+            let found = guest.with_effects(connection, &names)?;
+            let calls = needs.calls.iter().filter(|(name, _)| found.contains(name));
+            let calls: Vec<String> =
+                calls.map(|(name, query)| format!("{name}() in '{query}'")).collect();
+            return match calls.is_empty() {
+                true => Self::check_limits(guest, connection, needs),
+                false => Err(GuestError::Calls { calls: calls.join(", ") }.into()),
+            };
+        }
         if let Some(why) = guest.read_only(connection)? {
             return Err(GuestError::ReadOnly { why }.into());
         }
@@ -158,6 +135,18 @@ impl Remote {
             }
             .into());
         }
+        Self::check_limits(guest, connection, needs)?;
+        if let Some(limit) = guest.too_long(connection, needs.statement)? {
+            return Err(GuestError::Statement { needed: needs.statement, limit }.into());
+        }
+        Ok(())
+    }
+
+    fn check_limits(
+        guest: &dyn Guest,
+        connection: &mut dyn Connection,
+        needs: &Needs,
+    ) -> Result<(), DbmsError> {
         // The connections in use include this one, which counts as one for control.
         let needed = needs.connections.saturating_sub(1);
         let deadline = Instant::now() + PATIENCE;
@@ -181,9 +170,6 @@ impl Remote {
             }
             .into());
         }
-        if let Some(limit) = guest.too_long(connection, needs.statement)? {
-            return Err(GuestError::Statement { needed: needs.statement, limit }.into());
-        }
         Ok(())
     }
 
@@ -193,9 +179,16 @@ impl Remote {
         &self,
         guest: &dyn Guest,
         connection: &mut dyn Connection,
+        is_read_only: bool,
     ) -> Result<Vec<String>, DbmsError> {
         const REMEDY: &str = "Use an account that may set them, or a server with these values";
-        let set = to_set(guest.variables(), &guest.values(connection)?);
+        let values = guest.values(connection)?;
+        let mut set = to_set(guest.variables(), &values);
+        if is_read_only {
+            let own = to_set(guest.read_only_sessions(), &values);
+            set.retain(|one| own.iter().all(|other| other.name != one.name));
+            set.extend(own);
+        }
         let statement = guest.set(&set);
         let refused = |names: String| GuestError::Session { names, remedy: REMEDY };
         match connection.run(&statement) {
@@ -324,9 +317,9 @@ fn session_setting(
 
 /// What identifies the server, on whatever way it is reached.
 fn identity_of(guest: &dyn Guest, connection: &mut dyn Connection) -> Result<String, DbmsError> {
-    Ok(query_if_allowed(connection, guest.server())?
-        .and_then(|rows| rows.into_iter().next()?.into_iter().next()?)
-        .unwrap_or_default())
+    let rows = query_if_allowed(connection, guest.server())?.unwrap_or_default();
+    let row = |row: Row| row.into_iter().flatten().collect::<Vec<String>>().join(" ");
+    Ok(rows.into_iter().map(row).collect::<Vec<_>>().join(", "))
 }
 
 /// Whether the data in a place are those of a folder's record.
@@ -354,8 +347,11 @@ impl Dbms for Remote {
         let connection = &mut **connection;
         self.check_server(connection)?;
         for set in sets {
-            let guest = self.guest.at(&place_name(*set));
-            self.setup(&*guest, connection)?;
+            let guest = match needs.is_read_only {
+                true => self.guest.visitor(),
+                false => self.guest.at(&place_name(*set)),
+            };
+            self.setup(&*guest, connection, needs.is_read_only)?;
             Self::check(&*guest, connection, needs)?;
         }
         Ok(())
@@ -374,7 +370,8 @@ impl Dbms for Remote {
 
     fn in_sessions(&self, names: &[String]) -> Result<Vec<String>, DbmsError> {
         let hold = self.hold()?;
-        let setup = self.setup(&*self.guest, &mut **hold.checked()?)?;
+        let is_read_only = lock(&self.stay).needs.is_read_only;
+        let setup = self.setup(&*self.guest, &mut **hold.checked()?, is_read_only)?;
         // Elsewhere, since the place of clients may not exist yet.
         let session = &mut *self.guest.connect()?;
         for statement in setup {
@@ -399,6 +396,13 @@ impl Dbms for Remote {
         let mut guard = hold.checked()?;
         let connection = &mut **guard;
         self.check_server(connection)?;
+        if needs.is_read_only {
+            let guest = self.guest.visitor();
+            let target = guest.target(self.setup(&*guest, connection, true)?);
+            drop(guard);
+            let of = (guest, self.control, hold, self.in_force.clone());
+            return Ok(Box::new(Visited::new(of, target)?));
+        }
         let contents = guest.contents(connection)?;
         if place.data.exists() {
             let gone = |why: &str| GuestError::Gone { place: guest.place(), why: why.to_string() };
@@ -424,7 +428,7 @@ impl Dbms for Remote {
                 return Err(error);
             }
         }
-        let target = guest.target(self.setup(&*guest, connection)?);
+        let target = guest.target(self.setup(&*guest, connection, false)?);
         let version = self.control.version(&target)?;
         drop(guard);
         let server = Connected {

@@ -99,8 +99,12 @@ pub(crate) fn run(
 pub(crate) fn arrive(plan: &Plan, index: usize, dbms: &dyn Dbms) -> Result<(), LabError> {
     let contender = &plan.contenders[index];
     let tasks = rqps_workload::tasks(plan.workload())?;
-    let made = rqps_workload::made_tables(plan.workload(), contender);
-    let made = made.map_err(|error| LabError::from(error).of(&contender.name()))?;
+    let is_read_only = plan.comparison().is_some_and(|comparison| comparison.read_only);
+    let read = match is_read_only {
+        true => rqps_workload::calls(plan.workload(), contender).map(|calls| (Vec::new(), calls)),
+        false => rqps_workload::made_tables(plan.workload(), contender).map(|it| (it, Vec::new())),
+    };
+    let (made, calls) = read.map_err(|error| LabError::from(error).of(&contender.name()))?;
     // In a comparison several arms are connected to a server at the same time.
     let arms = match plan.comparison() {
         Some(_) => arms(plan, &Treatment::default()),
@@ -116,6 +120,8 @@ pub(crate) fn arrive(plan: &Plan, index: usize, dbms: &dyn Dbms) -> Result<(), L
         statement: tasks.iter().map(|task| task.statement_bytes).max().unwrap_or(0),
         is_table: rqps_workload::is_table,
         made,
+        is_read_only,
+        calls,
     };
     dbms.arrive(&needs, &sets).map_err(|error| LabError::from(error).of(&contender.name()))
 }

@@ -139,9 +139,21 @@ pub struct Estimate {
     pub time: Time,
     /// Peak bytes of data directories with their logs.
     pub disk: u64,
+    pub remote: RemoteNeeds,
     /// It takes longer if an operation does; none if that does not matter.
     pub longest_operation: Option<Duration>,
     pub(crate) pieces: Vec<Piece>,
+}
+
+/// What a comparison needs on remote servers, of all of them together.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RemoteNeeds {
+    /// The arms that are measured there: contenders and A/A controls.
+    pub arms: Vec<String>,
+    /// Connections of clients at a time.
+    pub clients: u64,
+    /// Tables with their indexes, without the servers' logs.
+    pub bytes: u64,
 }
 
 impl Estimate {
@@ -171,6 +183,7 @@ pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabErro
         steps: tasks.into_iter().map(|task| task.name).collect(),
         time: pieces.iter().collect(),
         disk: disks.max().unwrap_or(0),
+        remote: RemoteNeeds::default(),
         longest_operation: None,
         pieces,
     })
@@ -244,8 +257,7 @@ impl Machine {
         if matches!(contender.build, Build::Server { .. }) {
             return 0;
         }
-        let rows = workload.most_rows().saturating_mul(need(contender).row);
-        let data = (rows / 100).saturating_mul(100 + ROOM);
+        let data = data(contender, workload);
         let logs = data.saturating_mul(sizes(contender).log_share).min(self.memory);
         let Footprint { empty, allocated, .. } = sizes(contender);
         (empty + allocated).saturating_add(data).saturating_add(logs)
@@ -258,6 +270,12 @@ impl Machine {
         let logs = if sizes.keeps_logs { data.min(self.memory) } else { 0 };
         sizes.empty.saturating_add(data).saturating_add(logs)
     }
+}
+
+/// The size of tables with their indexes.
+fn data(contender: &Contender, workload: &Workload) -> u64 {
+    let rows = workload.most_rows().saturating_mul(need(contender).row);
+    (rows / 100).saturating_mul(100 + ROOM)
 }
 
 fn need(contender: &Contender) -> CacheNeed {
@@ -397,6 +415,24 @@ mod tests {
         assert_eq!(disk("a=postgres b=postgres"), postgres);
         assert!(disk("mariadb/rocksdb") < disk("mariadb"));
         assert_eq!(disk("postgres://host/db"), 0, "it is not on this machine");
+    }
+
+    #[test]
+    fn remote_servers_have_the_clients_and_tables_of_all_arms_together() {
+        let comparison = |test: &str| {
+            let tests = vec![test.to_string()];
+            let benchmark = Microbenchmark { clients: vec![3], tests, ..microbenchmark() };
+            Design::Comparison(Comparison::new(benchmark.into()))
+        };
+        let needs = |contenders: &str, test| of(&plan(contenders, comparison(test))).remote;
+        let two = needs("a=mysql://g/d b=mysql://h/d", "point-query");
+        assert_eq!(two.arms, ["a", "b", "A/A control of b", "A/A control"]);
+        assert_eq!(two.clients, 4 * 3);
+        let settings = "a=mysql://g/d b=mysql://g/d?set.sort_buffer_size=1";
+        let shared = needs(settings, "point-query");
+        assert_eq!(two.bytes, 4 * shared.bytes, "sessions of one server share tables");
+        assert_eq!(shared.clients, 3 * 3);
+        assert_eq!(needs("a=mysql b=mysql", "point-query"), RemoteNeeds::default());
     }
 
     #[test]

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use rqps_wire::{Cancel, Class, Error, Interrupter};
 
-use crate::clock::{now, thread_cpu};
+use crate::clock::{Clock, Monotonic, now, thread_cpu};
 use crate::crew::Failure;
 use crate::effect::Statements;
 use crate::ending::Ending;
@@ -114,6 +114,8 @@ pub struct Slice {
     pub client_cpu: u64,
     /// Other cost of the client's thread in the measured part.
     pub client: ThreadCost,
+    /// Nanoseconds in which the client held operations of the measured part back.
+    pub held: u64,
     /// The increase of the server's counters; read by the first client only.
     pub server: Counters,
     /// Nanoseconds of CPU for reading them, outside the measured part.
@@ -201,6 +203,10 @@ struct DrivenThread {
     current: Arc<Current>,
     meter: Option<Meter>,
     halt: Arc<Halt>,
+    /// The least time from the start of an operation to that of the next, of whichever contender.
+    spacing: Duration,
+    /// When the next operation may start.
+    due: u64,
     done: Option<Arc<AtomicU64>>,
     live: Arc<[Driving]>,
     /// All clients begin a slice together.
@@ -214,6 +220,16 @@ struct DrivenThread {
 impl Relay {
     /// `work` is by client and contender; `meter` is read by the first client.
     pub fn start(work: Vec<Vec<Box<dyn Work>>>, meter: Meter) -> Result<Self, Error> {
+        Relay::start_spaced(work, meter, Duration::ZERO)
+    }
+
+    /// The same, where a client waits from the start of an operation at least `spacing` until it
+    /// starts the next one, of whichever contender.
+    pub fn start_spaced(
+        work: Vec<Vec<Box<dyn Work>>>,
+        meter: Meter,
+        spacing: Duration,
+    ) -> Result<Self, Error> {
         let (halt, done) = (Arc::new(Halt::default()), Arc::new(AtomicU64::new(0)));
         let contenders = work.first().map_or(0, Vec::len);
         let live: Arc<[Driving]> = (0..contenders).map(|_| Driving::default()).collect();
@@ -233,6 +249,8 @@ impl Relay {
                 current: current.clone(),
                 meter: meter.take(),
                 halt: halt.clone(),
+                spacing,
+                due: 0,
                 done: (index == 0).then(|| done.clone()),
                 live: live.clone(),
                 edge: edge.clone(),
@@ -246,6 +264,9 @@ impl Relay {
             let thread = std::thread::Builder::new().name(name).spawn(move || {
                 // Received by the spawner right below.
                 let _ = identity.send(rustix::thread::gettid().as_raw_nonzero().get() as u32);
+                if !spacing.is_zero() {
+                    Monotonic.sharpen();
+                }
                 for (turns, slicing) in inbox {
                     if sender.send((index, driver.drive(&turns, slicing))).is_err() {
                         break;
@@ -496,6 +517,13 @@ impl DrivenThread {
         let mut ended = slice.began;
         loop {
             self.current.number.store(self.next[contender], Ordering::Relaxed);
+            if !self.spacing.is_zero() {
+                self.current.since.store(IDLE, Ordering::Relaxed);
+                slice.held += self.due.saturating_sub(ended);
+                Monotonic.sleep_until(self.due, &self.halt);
+                ended = now();
+                self.due = ended + self.spacing.as_nanos() as u64;
+            }
             self.current.since.store(ended, Ordering::Relaxed);
             self.next[contender] += 1;
             work.make(&self.halt)?;

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rqps_load::{
     Counters, Effect, Failure, Halt, Meter, Performed, Portion, Relay, Slice, Slicing, Turns, Work,
@@ -187,6 +187,35 @@ fn slices_by_count_have_the_same_operations_of_every_contender() {
         assert_eq!(client.iter().map(rows).collect::<Vec<_>>(), expected);
     }
     assert_eq!(rows(&run(None)[0][0]), (2, 1, 37), "without a beginning each goes on");
+    relay.finish();
+}
+
+#[test]
+fn operations_are_held_back_across_contenders_and_their_times_are_without_the_wait() {
+    const SPACING: Duration = Duration::from_millis(5);
+    let log = Log::default();
+    let contenders = (0..2).map(|at| work(at, &log, u64::MAX)).collect();
+    let meter: Meter = Box::new(|_| Counters::default());
+    let mut relay = Relay::start_spaced(vec![contenders], meter, SPACING).unwrap();
+    let turns = Turns::all(vec![0, 1, 1, 0]);
+    let began = Instant::now();
+    let run = relay.run(&turns, Slicing::by_count(3, 1), &mut |_| {}, &Cancel::default());
+    let slices = run.unwrap().remove(0);
+    // Sixteen operations, of which the first starts at once.
+    assert!(began.elapsed() >= SPACING * 15, "{:?}", began.elapsed());
+    let held: u64 = slices.iter().map(|slice| slice.held).sum();
+    assert!(held > 0 && held < slices.iter().map(|slice| slice.nanos).sum(), "{slices:?}");
+    let times = relay.take_times();
+    // An operation sleeps for 300 us, and its usual time does not depend on the machine by 4 ms.
+    assert!(times.iter().all(|times| times.min() < 4_000_000), "{times:?}");
+    relay.finish();
+    // Operations that take longer than the spacing are not held back.
+    let contender = vec![work(0, &log, u64::MAX)];
+    let meter: Meter = Box::new(|_| Counters::default());
+    let mut relay =
+        Relay::start_spaced(vec![contender], meter, Duration::from_micros(200)).unwrap();
+    let run = relay.run(&Turns::all(vec![0]), SLICING, &mut |_| {}, &Cancel::default());
+    assert_eq!(run.unwrap()[0][0].held, 0);
     relay.finish();
 }
 

@@ -1,5 +1,5 @@
-//! Lists of CPUs and of memory nodes as the kernel writes and reads them (cpuset(7), "List format"):
-//! `0-2,5`.
+//! Lists of CPUs and of memory nodes as the kernel writes and reads them (cpuset(7), "List
+//! format"): `0-2,5`.
 
 /// No machine has a CPU or a node with such a number.
 const BEYOND: usize = 1 << 16;

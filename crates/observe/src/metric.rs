@@ -62,6 +62,9 @@ metrics! {
     /// How late the client started operations that were due, in 99 % of them at most: by its own
     /// fault, after it had the answer to the one before. Only where operations are due at a rate.
     ClientLateness "client_lateness" Gauge "ns" "CLOCK_MONOTONIC before each operation";
+    /// How long the client held operations back, summed over its threads. Only where a plan limits
+    /// their number per second.
+    HeldBack "held_back" Gauge "ns" "CLOCK_MONOTONIC from the end of an operation to when the next may start";
     /// CPU of the server's processes, including those that have ended. For a DBMS inside the
     /// client: of the worker threads, including client work.
     ServerCpuUser "server_cpu_user" Counter "us" "the server's control group, or /proc/PID/stat of its process tree with reaped children";

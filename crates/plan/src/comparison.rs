@@ -105,6 +105,13 @@ pub struct Comparison {
     /// The largest rate that keeps it is compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slo: Option<ServiceLevel>,
+    /// Operations per second on remote servers, of all contenders together; none: as fast as the
+    /// servers answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_rate: Option<f64>,
+    /// Nothing is made on remote servers: sessions only read, and tables are those that are there.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub read_only: bool,
     /// Measurements taken on a busy machine are discarded and repeated.
     pub guards: bool,
     /// None: the baseline is measured.
@@ -137,6 +144,17 @@ pub enum ComparisonError {
     SlicedChain(&'static str),
     #[error("cannot measure by slices: {0}")]
     NotSliced(String),
+    #[error(
+        "--max-rate is a limit on remote servers, and no contender is a URL. Drop it, or use --rate for \
+         operations that are due"
+    )]
+    CappedBuilds,
+    #[error(
+        "--read-only measures tables that remote servers have, and {0} is none: {1}. Drop one of them"
+    )]
+    NotReadOnly(String, &'static str),
+    #[error("max-rate must be between {LEAST_RATE} and {MOST_RATE} operations per second")]
+    MaxRate,
     #[error("rate must be between {LEAST_RATE} and {MOST_RATE} operations per second")]
     Rate,
     #[error(
@@ -229,6 +247,8 @@ impl Comparison {
             warm_up: Span(Duration::from_millis(1)),
             rate: None,
             slo: None,
+            max_rate: None,
+            read_only: false,
             guards: true,
             baseline_from: None,
             profile: None,
@@ -347,7 +367,7 @@ impl Comparison {
     }
 
     fn validate_remote(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
-        use ComparisonError::{RemoteLoads, RemoteRuns, Restarted};
+        use ComparisonError::{CappedBuilds, MaxRate, RemoteLoads, RemoteRuns, Restarted};
         for name in &self.restarted {
             match contenders.iter().find(|one| one.name() == *name) {
                 None => return Err(Restarted(name.clone(), "no contender has this name")),
@@ -357,7 +377,17 @@ impl Comparison {
                 Some(_) => {}
             }
         }
-        let Some(remote) = contenders.iter().find(|one| one.is_remote()) else { return Ok(()) };
+        let remote = contenders.iter().find(|one| one.is_remote());
+        match self.max_rate {
+            // Not a number is in no range.
+            Some(rate) if !(LEAST_RATE..=MOST_RATE).contains(&rate) => return Err(MaxRate),
+            Some(_) if remote.is_none() => return Err(CappedBuilds),
+            _ => {}
+        }
+        if self.read_only {
+            self.validate_read_only(contenders)?;
+        }
+        let Some(remote) = remote else { return Ok(()) };
         if self.uses(Method::Runs) {
             return Err(RemoteRuns(remote.name()));
         }
@@ -365,6 +395,17 @@ impl Comparison {
             Some(loads @ 2..) => Err(RemoteLoads(remote.name(), loads)),
             _ => Ok(()),
         }
+    }
+
+    fn validate_read_only(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
+        let why = |one: &crate::Contender| match () {
+            () if !one.is_remote() => Some("rqps starts it, without tables"),
+            () if one.place.is_some() => Some("its file changes tables that rqps makes"),
+            () if self.restarted.contains(&one.name()) => Some("a command restarts it"),
+            () => None,
+        };
+        let refused = contenders.iter().find_map(|one| Some((one.name(), why(one)?)));
+        refused.map_or(Ok(()), |(name, why)| Err(ComparisonError::NotReadOnly(name, why)))
     }
 
     fn validate_rate(&self) -> Result<(), ComparisonError> {
@@ -385,6 +426,13 @@ impl Comparison {
             () if self.uses(Method::Slices) => Err(SlicedRate),
             () => Ok(()),
         }
+    }
+
+    /// How long a client waits at least from the start of an operation to that of the next. Only
+    /// one contender is driven at a time.
+    pub fn spacing(&self) -> Duration {
+        let clients = f64::from(self.of.most_clients());
+        self.max_rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(clients / rate))
     }
 
     /// Whether operations are started when they are due, and timed from then.
@@ -475,73 +523,4 @@ impl Comparison {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::Microbenchmark;
-
-    fn micro() -> Comparison {
-        Comparison::new(
-            Microbenchmark {
-                tables: 1,
-                rows: crate::Count(1_000),
-                clients: vec![1],
-                read_time: Span(Duration::from_secs(1)),
-                write_time: Span(Duration::from_secs(1)),
-                tests: vec!["point-query".to_string()],
-                fair_writes: true,
-                pause: Span(Duration::ZERO),
-                quiesce_after_each_write: false,
-                check: false,
-            }
-            .into(),
-        )
-    }
-
-    #[test]
-    fn a_remote_server_has_slices_one_load_and_commands_that_name_it() {
-        let contenders = ["a=mysql://h/d", "b=mysql@8.0.33"].map(|it| it.parse().unwrap());
-        let refused = |comparison: &Comparison| {
-            comparison.validate(&contenders).map_err(|error| error.to_string())
-        };
-        assert_eq!(refused(&micro()), Ok(()));
-        let says = |comparison: Comparison, text: &str| {
-            let error = refused(&comparison).unwrap_err();
-            assert!(error.contains(text), "{error}");
-        };
-        says(Comparison { method: Method::Runs, ..micro() }, "cannot compare a by whole runs");
-        says(Comparison { loads: Some(2), ..micro() }, "cannot compare a on 2 loads");
-        says(Comparison { profile: Some(Profiled::All), ..micro() }, "cannot profile a");
-        let restarted = |name: &str| Comparison { restarted: vec![name.to_string()], ..micro() };
-        assert_eq!(refused(&restarted("a")), Ok(()));
-        says(restarted("b"), "cannot restart 'b': rqps starts it itself");
-        says(restarted("c"), "cannot restart 'c': no contender has this name");
-    }
-
-    #[test]
-    fn a_rate_is_a_number_and_for_whole_runs() {
-        let with = |rate: f64, method: Method| {
-            Comparison { rate: Some(rate), method, ..micro() }.validate_rate()
-        };
-        assert_eq!(with(500.0, Method::Runs), Ok(()));
-        assert_eq!(with(500.0, Method::Slices), Err(ComparisonError::SlicedRate));
-        for nonsense in [0.0, -1.0, 1e9, f64::NAN, f64::INFINITY] {
-            assert_eq!(with(nonsense, Method::Runs), Err(ComparisonError::Rate), "{nonsense}");
-        }
-    }
-
-    #[test]
-    fn only_servers_of_one_dbms_that_valgrind_can_run_are_counted() {
-        let comparison = micro();
-        let why = |baseline: &str, contender: &str| {
-            let [baseline, contender] = [baseline, contender].map(|it| it.parse().unwrap());
-            comparison.uncountable(&contender, &baseline)
-        };
-        assert_eq!(why("postgres@17", "postgres@18"), None);
-        assert_eq!(why("mysql@8.0", "mysql@9.7"), None);
-        assert_eq!(why("sqlite", "sqlite?cache_size=1"), Some(RUNS_INSIDE));
-        assert_eq!(why("mysql@8.0", "postgres@18"), Some(OTHER_DBMS));
-        assert_eq!(why("postgres@18", "postgres://h/d"), Some(NOT_STARTED));
-        assert_eq!(why("mariadb", "mariadb@10.11"), Some(HANGS));
-        assert_eq!(why("mariadb", "mariadb?innodb_use_native_aio=OFF"), None);
-    }
-}
+mod tests;

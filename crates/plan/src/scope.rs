@@ -16,7 +16,9 @@ pub enum Scope {
     Place,
     /// Remote servers as they run: sessions and tables are new.
     Instance,
-    /// The same, and a command of the user restarts every one of them in every round.
+    /// The same on the tables that they have, where rqps makes none: sessions are new.
+    Tables,
+    /// As [`Scope::Instance`], and a command of the user restarts every one of them in every round.
     Restarted,
 }
 
@@ -31,6 +33,7 @@ impl Scope {
             () if remote.peek().is_none() => Scope::Build,
             () if is_one && (writes || has_places) => Scope::Place,
             () if is_one => Scope::Session,
+            () if comparison.read_only => Scope::Tables,
             () if remote.all(is_restarted) => Scope::Restarted,
             () => Scope::Instance,
         }
@@ -43,6 +46,7 @@ impl Scope {
             Scope::Session => "session",
             Scope::Place => "place",
             Scope::Instance => "instance",
+            Scope::Tables => "tables",
             Scope::Restarted => "instance+restart",
         }
     }
@@ -51,7 +55,7 @@ impl Scope {
     pub fn renews(self) -> &'static str {
         match self {
             Scope::Build => "a restart",
-            Scope::Session => "new sessions",
+            Scope::Session | Scope::Tables => "new sessions",
             Scope::Place | Scope::Instance => "new sessions and tables",
             Scope::Restarted => "a restart, new sessions and tables",
         }
@@ -75,6 +79,12 @@ impl Scope {
                  another host, nor another network path is part of the intervals, and any of these may \
                  be the cause of a difference.",
             ),
+            Scope::Tables => Some(
+                "Verdicts are about these servers as they run, with the tables that they have, from this \
+                 client. Neither a restart, nor another copy of the data, nor another host, nor another \
+                 network path is part of the intervals, and any of these may be the cause of a \
+                 difference.",
+            ),
             Scope::Restarted => Some(
                 "Verdicts are about these servers over restarts, from this client. Neither another host \
                  nor another network path is part of the intervals, and either may be the cause of a \
@@ -89,8 +99,8 @@ mod tests {
     use super::*;
     use crate::{Microbenchmark, Workload};
 
-    fn scope(contenders: &str, restarted: &[&str], writes: bool) -> Scope {
-        let of = Microbenchmark {
+    fn benchmark() -> Workload {
+        Workload::Microbenchmark(Microbenchmark {
             tables: 1,
             rows: "1K".parse().unwrap(),
             clients: vec![1],
@@ -101,8 +111,11 @@ mod tests {
             pause: "1s".parse().unwrap(),
             quiesce_after_each_write: false,
             check: true,
-        };
-        let mut comparison = Comparison::new(Workload::Microbenchmark(of));
+        })
+    }
+
+    fn scope(contenders: &str, restarted: &[&str], writes: bool) -> Scope {
+        let mut comparison = Comparison::new(benchmark());
         comparison.restarted = restarted.iter().map(|name| name.to_string()).collect();
         let contenders: Vec<Contender> =
             contenders.split(' ').map(|one| one.parse().unwrap()).collect();
@@ -123,11 +136,20 @@ mod tests {
         assert_eq!(scope(&servers, &["a"], false), Scope::Instance, "the other is not restarted");
         assert_eq!(scope(&servers, &["a", "b"], true), Scope::Restarted);
         assert_eq!(scope(&format!("postgres@17.6 {b}"), &[], true), Scope::Instance);
+        let reading = |contenders: &str| {
+            let comparison = Comparison { read_only: true, ..Comparison::new(benchmark()) };
+            let contenders: Vec<Contender> =
+                contenders.split(' ').map(|one| one.parse().unwrap()).collect();
+            Scope::of(&comparison, &contenders, false)
+        };
+        assert_eq!(reading(&servers), Scope::Tables);
+        assert_eq!(reading(&settings), Scope::Session);
     }
 
     #[test]
     fn what_was_not_restarted_is_not_called_a_build_or_release() {
-        for scope in [Scope::Session, Scope::Place, Scope::Instance, Scope::Restarted] {
+        let of_servers = [Scope::Instance, Scope::Tables, Scope::Restarted];
+        for scope in [Scope::Session, Scope::Place].into_iter().chain(of_servers) {
             let text = format!("{} {}", scope.claim().unwrap(), scope.renews());
             for word in ["build", "version", "release"] {
                 assert!(!text.to_lowercase().contains(word), "{text}");

@@ -24,8 +24,17 @@ pub enum Label {
     Inconclusive { detectable: f64, rounds: Option<u32> },
     /// A guard, a failure or the A/A control rules the measurement out.
     Invalid { why: String },
+    /// The client held operations back, so that the rate is the user's and only times are judged.
+    Capped { rate: f64 },
     /// As fast, but an operation costs more of `cost`, by `at_least`.
     EfficiencyRegression { cost: String, at_least: f64 },
+}
+
+impl Label {
+    /// Whether the ratio of the rates says something about contender and baseline.
+    pub fn has_ratio(&self) -> bool {
+        !matches!(self, Label::Invalid { .. } | Label::Overdue { .. } | Label::Capped { .. })
+    }
 }
 
 impl fmt::Display for Label {
@@ -52,6 +61,7 @@ impl fmt::Display for Label {
                 }
             }
             Label::Invalid { why } => write!(f, "invalid ({why})"),
+            Label::Capped { rate } => write!(f, "capped (at most {rate} operations per second)"),
             Label::EfficiencyRegression { cost, .. } => write!(f, "efficiency regression ({cost})"),
         }
     }
@@ -172,6 +182,8 @@ mod tests {
         }
         let invalid = Label::Invalid { why: "CPU of other processes 23 %".to_string() };
         assert_eq!(invalid.to_string(), "invalid (CPU of other processes 23 %)");
+        let capped = Label::Capped { rate: 100.0 };
+        assert_eq!(capped.to_string(), "capped (at most 100 operations per second)");
         let overdue = Label::Overdue { times: 50.7 };
         assert_eq!(overdue.to_string(), "regression (more than 50 times slower)");
     }

@@ -80,6 +80,8 @@ pub struct Cell {
     pub refused: Option<String>,
     /// … because an execution was ended, after so many times the time that it takes the baseline.
     pub overdue: Option<f64>,
+    /// Operations per second at which the client held operations back.
+    pub capped: Option<f64>,
 }
 
 impl Cell {
@@ -95,6 +97,7 @@ impl Cell {
             own_control: None,
             refused: None,
             overdue: None,
+            capped: None,
         }
     }
 }
@@ -177,7 +180,10 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
     let valid: Vec<f64> = plain
         .iter()
         .zip(cells)
-        .map(|(estimate, cell)| if cell.refused.is_some() { 1.0 } else { estimate.p })
+        .map(|(estimate, cell)| match (&cell.refused, cell.capped) {
+            (None, None) => estimate.p,
+            _ => 1.0,
+        })
         .collect();
     let adjusted = adjust(cells, &valid, options.alpha);
     let costs = costs(cells, is_paired, drift);
@@ -195,18 +201,20 @@ pub fn judge(cells: &[Cell], options: &Options) -> Report {
         let detectable = rate.detectable();
         let interval_90 = rate.primary_or_nothing(0.10).interval;
         let costs_more = || risen(&costs[index], cell.margin, SCREEN_ALPHA).is_some();
-        let is_flagged =
-            cell.stage == Stage::Screen && (plain[index].p < SCREEN_ALPHA || costs_more());
+        let is_flagged = cell.stage == Stage::Screen
+            && cell.capped.is_none()
+            && (plain[index].p < SCREEN_ALPHA || costs_more());
         let overdue = cell.overdue.map(|times| Label::Overdue { times });
-        let label = overdue.unwrap_or_else(|| match &cell.refused {
-            Some(why) => Label::Invalid { why: why.clone() },
-            None if is_flagged => {
+        let label = overdue.unwrap_or_else(|| match (&cell.refused, cell.capped) {
+            (Some(why), _) => Label::Invalid { why: why.clone() },
+            (None, Some(rate)) => Label::Capped { rate },
+            _ if is_flagged => {
                 Label::Inconclusive { detectable, rounds: Some(options.fresh_rounds) }
             }
-            None if rate.ratios.len() < LEAST_ROUNDS => {
+            _ if rate.ratios.len() < LEAST_ROUNDS => {
                 Label::Inconclusive { detectable: f64::INFINITY, rounds: None }
             }
-            None => Evidence {
+            _ => Evidence {
                 estimate,
                 interval_90,
                 margin: cell.margin,

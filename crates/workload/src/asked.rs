@@ -114,6 +114,8 @@ pub struct Asked<'a> {
     pub skips_load_errors: bool,
     pub stock_key: Option<StockKey>,
     pub foreign_keys: bool,
+    /// Nothing may be made: the tables are those that servers have.
+    pub read_only: bool,
 }
 
 impl Asked<'_> {
@@ -129,6 +131,11 @@ impl Asked<'_> {
         }
         if self.skips_load_errors && !self.workload.of.loads_given_sql {
             let reason = "only a folder of SQL can have load errors. Drop --load-errors";
+            return Err(FlagError(reason.to_string()));
+        }
+        if self.read_only && !self.workload.of.loads_given_sql {
+            let reason = "--read-only makes no tables, and this workload needs its own. Write queries \
+                          on the tables that the servers have, and use --workload sql:DIR";
             return Err(FlagError(reason.to_string()));
         }
         let of = self.workload.of;

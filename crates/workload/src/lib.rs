@@ -105,6 +105,17 @@ pub fn made_tables(
     Ok(tables)
 }
 
+/// The functions that a user's statements may call, each with the test of one that does.
+pub fn calls(
+    workload: &Workload,
+    contender: &Contender,
+) -> Result<Vec<(String, String)>, WorkloadError> {
+    match workload {
+        Workload::SqlWorkload(plan) => sql::calls(plan, (contender.dbms, contender.into())),
+        _ => Ok(Vec::new()),
+    }
+}
+
 /// The verbs of the command line that have each contender run a workload once.
 pub static VERBS: &[Verb] = &[
     Verb::of::<insert_benchmark::InsertFlags>("ibench", "Run the Insert Benchmark"),

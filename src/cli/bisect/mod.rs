@@ -236,6 +236,7 @@ impl Arguments {
             skips_load_errors: false,
             stock_key: None,
             foreign_keys: false,
+            read_only: false,
         };
         let mut comparison = Comparison::new(asked.plan()?);
         let cache = Some(rqps_plan::Cache::Cached);

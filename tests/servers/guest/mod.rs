@@ -5,5 +5,6 @@ mod compare;
 mod mysql;
 mod places;
 mod postgres;
+mod production;
 pub(crate) mod server;
 mod tls;

@@ -266,7 +266,7 @@ fn decided(label: &Label) -> Decided {
         Label::NoChange { .. } => Decided::NoChange,
         Label::Inconclusive { .. } => Decided::Inconclusive,
         // Too little is known of its rates for a cause.
-        Label::Invalid { .. } | Label::Overdue { .. } => Decided::Invalid,
+        Label::Invalid { .. } | Label::Overdue { .. } | Label::Capped { .. } => Decided::Invalid,
     }
 }
 

@@ -55,6 +55,7 @@ fn changed(verdict: &Verdict) -> Option<f64> {
         Label::NoChange { .. }
         | Label::Inconclusive { .. }
         | Label::Invalid { .. }
+        | Label::Capped { .. }
         | Label::Overdue { .. } => None,
         Label::EfficiencyRegression { cost, .. } => {
             let risen = verdict.costs.iter().find(|(name, _)| name == cost);
@@ -95,11 +96,12 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
         Some(_) => comparison.precision / PRECISION_OF_LARGEST_RATES,
         None => 1.0,
     };
-    let tests: Vec<Observed<'_>> = match comparison.rate {
-        // The rate is given, so that times decide.
-        Some(_) => tests.map(|test| test.with_times(comparison)).collect(),
-        None => tests.collect(),
-    };
+    // Where the rate is given, times decide.
+    let timed = tests.map(|test| match comparison.rate.is_some() || test.is_capped() {
+        true => test.with_times(comparison),
+        false => test,
+    });
+    let tests: Vec<Observed<'_>> = timed.collect();
     let is_io_bound = plan.cache == Some(Cache::IoBound);
     let mut interim = Interim::default();
     let rule = |least_rounds: u32, most_rounds: u32| StopRule {

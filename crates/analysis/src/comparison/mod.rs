@@ -11,6 +11,7 @@ mod drift;
 mod fixture;
 mod instructions;
 mod interim;
+mod net;
 mod observed;
 mod pair;
 mod pooled;
@@ -79,6 +80,8 @@ pub struct Judged<'a> {
     pub verdicts: Vec<Verdict>,
     /// Of each test, the percentiles of its times that are known, with their verdicts.
     pub times: Vec<Vec<Time>>,
+    /// Of each test, the log ratio of median times without the way to a remote server, if known.
+    pub net_of_path: Vec<Option<Estimate>>,
     pub noise: Vec<Option<Noise>>,
     pub suite: Option<Suite>,
     pub evidence: Vec<Evidence>,
@@ -112,6 +115,17 @@ impl ChangeKind {
 }
 
 impl Judged<'_> {
+    /// The labels that decide on a test, by its place: of a capped one, those of its times.
+    fn deciding(&self, index: usize) -> Vec<&Label> {
+        match &self.verdicts[index].label {
+            Label::Capped { .. } => {
+                let judged = self.times[index].iter().filter_map(|time| time.verdict.as_ref().ok());
+                judged.map(|verdict| &verdict.label).collect()
+            }
+            label => vec![label],
+        }
+    }
+
     /// The kind of a test's change, by its place; none without counted instructions.
     pub fn kind(&self, index: usize) -> Option<ChangeKind> {
         let (verdict, evidence) = (&self.verdicts[index], &self.evidence[index]);
@@ -209,6 +223,7 @@ impl<'a> Results<'a> {
                 suite,
                 verdicts: report.verdicts,
                 times,
+                net_of_path: pair.net_of_path(&tests),
                 findings: explain_suite(&evidence),
                 evidence,
                 profiles,
@@ -367,7 +382,8 @@ impl<'a> Results<'a> {
             FailOn::Regression | FailOn::Plan | FailOn::Rows | FailOn::Latency => true,
         };
         let totals = || self.judged.iter().filter_map(|one| one.total.as_ref());
-        let labels = || self.judged.iter().flat_map(|one| &one.verdicts).map(|one| &one.label);
+        let mut decided =
+            self.judged.iter().flat_map(|one| (0..one.verdicts.len()).map(|at| one.deciding(at)));
         let fails = |label: &Label| {
             matches!(
                 label,
@@ -379,13 +395,15 @@ impl<'a> Results<'a> {
         let is_open =
             |label: &Label| matches!(label, Label::Inconclusive { .. } | Label::Invalid { .. });
         let has_failed = |judged: &Judged<'_>| {
-            let mut all = judged.verdicts.iter().enumerate();
-            all.any(|(index, verdict)| fails(&verdict.label) && is_meant(judged, index))
+            let mut all = 0..judged.verdicts.len();
+            all.any(|at| judged.deciding(at).into_iter().any(fails) && is_meant(judged, at))
         };
         let is_total_slower = totals().any(|total| fails(&total.verdict.label));
         if self.judged.iter().any(has_failed) || is_total_slower {
             Gate::Regression
-        } else if self.tests.is_empty() || labels().any(is_open) {
+        } else if self.tests.is_empty()
+            || decided.any(|of| of.is_empty() || of.into_iter().any(is_open))
+        {
             Gate::Undecided
         } else {
             Gate::Passed

@@ -11,6 +11,10 @@ use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord, Status};
 
 use super::times::Times;
 
+/// The share of its time in which a client may hold operations back before rates are no longer
+/// compared: less than any change that matters.
+const MOST_HELD: f64 = 0.001;
+
 /// All rounds of one test.
 pub struct Observed<'a> {
     pub name: &'a str,
@@ -203,6 +207,16 @@ impl<'a> Observed<'a> {
     /// The same with the service times of its whole runs.
     pub fn with_times(self, plan: &Comparison) -> Self {
         Observed { times: Times::of(self.counted(), self.counts(plan)), ..self }
+    }
+
+    /// Whether the client held operations back, so that the rates are those that were allowed.
+    pub fn is_capped(&self) -> bool {
+        let is_held = |(pass, name): (&RoundRecord, &String)| {
+            let held = pass.arms[name].cost.get(Metric::HeldBack).unwrap_or(0);
+            let nanos: u64 = slices_of(pass, name).map(|slice| slice.nanos).sum();
+            held as f64 > MOST_HELD * nanos as f64
+        };
+        self.counted().any(|pass| pass.arms.keys().any(|name| is_held((pass, name))))
     }
 
     /// Changes the tables.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rqps_plan::{CONTROL, Comparison, Method, RATE_STEP, control_of};
 use rqps_stats::Estimate;
 use rqps_stats::control::widening;
-use rqps_stats::label::{CONTROL_ALPHA, Kind, Label};
+use rqps_stats::label::{CONTROL_ALPHA, Kind};
 use rqps_stats::noise::Noise;
 use rqps_stats::slices::Restart;
 use rqps_stats::suite_shift::{SuiteShift, suite_shift};
@@ -128,6 +128,7 @@ impl Pair<'_> {
         let failed = |name: &str| Some(format!("{name} failed: {}", test.failure(name)?));
         cell.refused = failed(self.contender).or_else(|| failed(self.base));
         cell.overdue = test.overdue(self.contender, self.base);
+        cell.capped = self.plan.max_rate.filter(|_| test.is_capped());
         if cell.refused.is_none() && cell.rate.rounds() == 0 {
             cell.refused = test.refusal_of(&[self.contender, self.base]).map(str::to_string);
         }
@@ -258,9 +259,7 @@ impl Pair<'_> {
             let passes = test.of_stage(stage, self.plan);
             passes.filter_map(|pass| Some((pass.round, self.ratio(pass)?))).collect()
         };
-        let is_valid = |index: &usize| {
-            !matches!(verdicts[*index].label, Label::Invalid { .. } | Label::Overdue { .. })
-        };
+        let is_valid = |index: &usize| verdicts[*index].label.has_ratio();
         let valid: Vec<usize> = (0..tests.len()).filter(is_valid).collect();
         let all: Vec<BTreeMap<u32, f64>> =
             valid.iter().map(|index| ratios(&tests[*index])).collect();

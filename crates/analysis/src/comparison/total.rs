@@ -108,7 +108,9 @@ impl Pair<'_> {
         let widest = kinds.max_by(|one, other| one.margin().total_cmp(&other.margin()));
         let cell = Cell::new("total", widest.unwrap_or(Kind::CachedRead), Sample::Slices(sample));
         let margin = self.plan.margin.unwrap_or(cell.margin);
-        let cell = Cell { class: "total".to_string(), margin, ..cell };
+        let is_capped = included.iter().any(|(test, _)| test.is_capped());
+        let capped = self.plan.max_rate.filter(|_| is_capped);
+        let cell = Cell { class: "total".to_string(), margin, capped, ..cell };
         Some(TotalCell { cell, covered })
     }
 }

@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use rqps_plan::Contender;
+use rqps_stats::Estimate;
 use rqps_stats::nights::LogRatio;
 use rqps_stats::paired::t_interval;
 use rqps_stats::verdict::{ESTIMATOR, Verdict};
-use rqps_stats::{Estimate, label::Label};
 use rqps_store::track::{StoredRatio, TrackedBuild, TrackedTest};
 use rqps_store::{ContenderRecord, Run};
 use serde_json::Value;
@@ -124,10 +124,7 @@ pub fn night_tests(
     };
     let of = |(index, test): (usize, &Observed<'_>)| {
         let verdict = &new.verdicts[index];
-        let is_valid = |verdict: &Verdict| {
-            !matches!(verdict.label, Label::Invalid { .. } | Label::Overdue { .. })
-        };
-        let rate = |verdict: &Verdict| ratio(&verdict.plain).filter(|_| is_valid(verdict));
+        let rate = |verdict: &Verdict| ratio(&verdict.plain).filter(|_| verdict.label.has_ratio());
         let cpu = verdict.costs.iter().find(|(name, _)| name == "cpu/o");
         let old_verdict = old.map(|old| &old.verdicts[index]);
         let tracked = TrackedTest {
@@ -136,10 +133,12 @@ pub fn night_tests(
             label: verdict.label.to_string(),
             margin: results.margin(test),
             method: results.plan.method_of(test.name).name().to_string(),
-            cpu: cpu.and_then(|(_, estimate)| ratio(estimate)).filter(|_| is_valid(verdict)),
+            cpu: cpu
+                .and_then(|(_, estimate)| ratio(estimate))
+                .filter(|_| verdict.label.has_ratio()),
             previous: old_verdict.and_then(rate),
             step: old
-                .filter(|old| is_valid(verdict) && is_valid(&old.verdicts[index]))
+                .filter(|old| verdict.label.has_ratio() && old.verdicts[index].label.has_ratio())
                 .and_then(|old| step(results, test, (old, new), verdict)),
         };
         (test.name.to_string(), tracked)

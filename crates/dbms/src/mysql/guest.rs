@@ -80,10 +80,15 @@ const VARIABLES: [Variable; 32] = [
     variable("auto_increment_offset", "1"),
 ];
 
+const READ_ONLY: [Variable; 2] =
+    [variable("transaction_read_only", "ON"), variable("tx_read_only", "ON")];
+
 struct MysqlGuest {
     /// Without a database: rqps needs only its own.
     login: Login,
-    /// rqps's own.
+    /// The URL's, which is for visitors.
+    named: String,
+    /// rqps's own; that of the URL for a visitor.
     database: String,
 }
 
@@ -97,8 +102,9 @@ pub(crate) fn remote(
     url: &str,
     cancel: &Cancel,
 ) -> Result<Remote, DbmsError> {
-    let login = Login { database: String::new(), ..login(url, cancel)? };
-    let guest = Arc::new(MysqlGuest { login, database: PLACE.to_string() });
+    let mut login = login(url, cancel)?;
+    let named = std::mem::take(&mut login.database);
+    let guest = Arc::new(MysqlGuest { login, named, database: PLACE.to_string() });
     Ok(Remote::new(contender, guest, &MysqlControl::Guest))
 }
 
@@ -204,7 +210,12 @@ impl Guest for MysqlGuest {
     }
 
     fn at(&self, name: &str) -> Arc<dyn Guest> {
-        Arc::new(MysqlGuest { login: self.login.clone(), database: name.to_string() })
+        let (login, named) = (self.login.clone(), self.named.clone());
+        Arc::new(MysqlGuest { login, named, database: name.to_string() })
+    }
+
+    fn visitor(&self) -> Arc<dyn Guest> {
+        self.at(&self.named)
     }
 
     fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError> {
@@ -217,7 +228,8 @@ impl Guest for MysqlGuest {
     }
 
     fn server(&self) -> &'static str {
-        "select concat(@@hostname, ' port ', @@port, ' ', @@datadir)"
+        "show global variables where variable_name in ('hostname', 'port', 'datadir', 'server_uuid', \
+         'server_uid')"
     }
 
     fn uptime(&self) -> &'static str {
@@ -225,7 +237,7 @@ impl Guest for MysqlGuest {
     }
 
     /// Executions of prepared statements are among the questions, their preparation is not. Clients
-    /// of rqps are those of this account in a database of rqps.
+    /// of rqps are those of this account in a database of rqps, or in that of this session.
     fn others(&self) -> Asks {
         Asks {
             setup: None,
@@ -235,7 +247,7 @@ impl Guest for MysqlGuest {
             at_work: "select count(*) from information_schema.processlist \
                  where id <> connection_id() and command in ('Query', 'Execute', 'Fetch') \
                  and not (user = substring_index(user(), '@', 1) \
-                 and coalesce(db, '') regexp '^rqps(_[0-9]+)?$')",
+                 and (db <=> database() or coalesce(db, '') regexp '^rqps(_[0-9]+)?$'))",
             // Needs PROCESS, without which sessions of others are not listed.
             may_see: Some("select name from information_schema.innodb_metrics limit 1"),
         }
@@ -309,6 +321,15 @@ impl Guest for MysqlGuest {
         let read_only = global(connection, "read_only")?;
         let is_off = read_only.as_deref().is_none_or(|value| matches!(value, "OFF" | "0"));
         Ok((!is_off).then(|| "read_only is ON, as it is on replicas".to_string()))
+    }
+
+    /// Stored functions cannot write in sessions that only read.
+    fn with_effects(
+        &self,
+        _connection: &mut dyn Connection,
+        _functions: &[&str],
+    ) -> Result<Vec<String>, DbmsError> {
+        Ok(Vec::new())
     }
 
     fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError> {
@@ -391,6 +412,10 @@ impl Guest for MysqlGuest {
 
     fn variables(&self) -> &'static [Variable] {
         &VARIABLES
+    }
+
+    fn read_only_sessions(&self) -> &'static [Variable] {
+        &READ_ONLY
     }
 
     fn set(&self, variables: &[&Variable]) -> String {

@@ -75,9 +75,15 @@ const VARIABLES: [Variable; 17] = [
     variable("client_min_messages", "notice"),
 ];
 
+/// Volatile functions of Postgres that change nothing.
+const HARMLESS: &str =
+    "'random', 'random_normal', 'clock_timestamp', 'timeofday', 'gen_random_uuid', 'pg_sleep'";
+
+const READ_ONLY: [Variable; 1] = [variable("default_transaction_read_only", "on")];
+
 struct PostgresGuest {
     login: Login,
-    /// rqps's own, in a database of others.
+    /// rqps's own, in a database of others; empty if sessions see what they would see anyway.
     schema: String,
 }
 
@@ -191,6 +197,10 @@ impl Guest for PostgresGuest {
         Arc::new(PostgresGuest { login: self.login.clone(), schema: name.to_string() })
     }
 
+    fn visitor(&self) -> Arc<dyn Guest> {
+        self.at("")
+    }
+
     fn places(&self, connection: &mut dyn Connection) -> Result<Vec<String>, DbmsError> {
         let sql = format!("select nspname from pg_namespace where nspname ~ '^{PLACE}' order by 1");
         let names = Self::column(connection, &sql)?;
@@ -296,6 +306,21 @@ impl Guest for PostgresGuest {
     fn read_only(&self, connection: &mut dyn Connection) -> Result<Option<String>, DbmsError> {
         let is_standby = text(connection, "select pg_is_in_recovery()")? == "t";
         Ok(is_standby.then(|| "it is a standby, or is recovering".to_string()))
+    }
+
+    /// Those that are volatile (CREATE FUNCTION), of any schema.
+    fn with_effects(
+        &self,
+        connection: &mut dyn Connection,
+        functions: &[&str],
+    ) -> Result<Vec<String>, DbmsError> {
+        let asked: Vec<String> = functions.iter().map(|name| literal(name)).collect();
+        let sql = format!(
+            "select distinct proname from pg_proc where provolatile = 'v' \
+             and proname = any (array[{}]::text[]) and proname not in ({HARMLESS})",
+            asked.join(", ")
+        );
+        Self::column(connection, &sql)
     }
 
     fn account(&self, connection: &mut dyn Connection) -> Result<String, DbmsError> {
@@ -409,8 +434,15 @@ impl Guest for PostgresGuest {
         let set =
             |variable: &&Variable| format!("; set {} = {}", variable.name, literal(variable.value));
         let others: String = variables.iter().map(set).collect();
-        // The schema of all names without one.
-        format!("set search_path = {}{others}", quoted(&self.schema))
+        match self.schema.is_empty() {
+            true => others.trim_start_matches("; ").to_string(),
+            // The schema of all names without one.
+            false => format!("set search_path = {}{others}", quoted(&self.schema)),
+        }
+    }
+
+    fn read_only_sessions(&self) -> &'static [Variable] {
+        &READ_ONLY
     }
 
     fn target(&self, setup: Vec<String>) -> Target {

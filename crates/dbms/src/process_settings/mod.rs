@@ -1,6 +1,6 @@
 //! How the process of a contender's server is started, beside the settings of its DBMS: variables,
-//! a library that is loaded before all others, CPUs, memory, a disk. They are written like settings, with a
-//! start that no DBMS has: `process.preload=/path/lib.so`.
+//! a library that is loaded before all others, CPUs, memory, a disk. They are written like
+//! settings, with a start that no DBMS has: `process.preload=/path/lib.so`.
 
 mod cpus;
 mod disk;

@@ -112,6 +112,9 @@ pub(crate) fn load(
     round: u32,
 ) -> Result<(), LabError> {
     let number = setting.comparison.load_of(round);
+    if setting.comparison.read_only {
+        return visit(lab, directory, setting, members, number);
+    }
     let mut first = None;
     let mut order: Vec<usize> = members.into_iter().collect();
     order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
@@ -133,6 +136,32 @@ pub(crate) fn load(
     Ok(())
 }
 
+/// Stores the descriptions of servers that have their tables already.
+fn visit(
+    lab: &mut Lab<'_>,
+    directory: &mut RunDirectory,
+    setting: &Setting<'_>,
+    members: impl IntoIterator<Item = usize>,
+    load: u32,
+) -> Result<(), LabError> {
+    for place in members {
+        let arm = &setting.arms[place];
+        if arm.is_control || setting.lost.has(&arm.name) {
+            continue;
+        }
+        match describe_tables_of_others(lab, directory, setting, (place, load)) {
+            // Others go on without a server that went away. The baseline is always needed.
+            Err(error) if !arm.is_base() && error.is_disconnect() => {
+                setting.lost.add(&arm.name);
+                let (contender, error) = (arm.name.clone(), error.to_string());
+                (lab.watch)(Event::Failed { contender, error });
+            }
+            described => described?,
+        }
+    }
+    Ok(())
+}
+
 /// Stores the description of a contender that works on tables of another.
 fn describe_sharing(
     lab: &Lab<'_>,
@@ -141,9 +170,19 @@ fn describe_sharing(
     (place, load): (usize, u32),
 ) -> Result<(), LabError> {
     let arm = &setting.arms[place];
-    if arm.tables == place || arm.is_control {
-        return Ok(());
+    match arm.tables == place || arm.is_control {
+        true => Ok(()),
+        false => describe_tables_of_others(lab, directory, setting, (place, load)),
     }
+}
+
+fn describe_tables_of_others(
+    lab: &Lab<'_>,
+    directory: &mut RunDirectory,
+    setting: &Setting<'_>,
+    (place, load): (usize, u32),
+) -> Result<(), LabError> {
+    let arm = &setting.arms[place];
     let (contender, dbms) = (&setting.plan.contenders[arm.index], &*setting.ready[arm.index]);
     let begun = Instant::now();
     let at = Place {

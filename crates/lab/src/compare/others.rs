@@ -58,8 +58,7 @@ impl WatchedServer {
 impl Round<'_> {
     /// The remote servers of the arms that are up, with the slots of each.
     fn remote_servers(&self) -> Vec<Vec<usize>> {
-        let server =
-            |slot: usize| self.scene.setting.servers[self.running[slot].arm.index].as_deref();
+        let server = |slot: usize| self.scene.setting.servers[self.running[slot].arm.index];
         let mut servers: Vec<Vec<usize>> = Vec::new();
         for slot in (0..self.running.len()).filter(|slot| server(*slot).is_some()) {
             match servers.iter_mut().find(|slots| server(slots[0]) == server(slot)) {
@@ -165,6 +164,12 @@ pub(super) fn sent<'s>(slot: usize, slices: impl Iterator<Item = &'s Vec<Slice>>
         measured + (each * slice.warm_up_operations as f64).ceil() as u64
     };
     own.map(of_slice).sum()
+}
+
+/// How long operations of an arm were held back; none if they were not.
+pub(super) fn held(slot: usize, slices: &[Vec<Slice>]) -> Option<u64> {
+    let own = slices.iter().flatten().filter(|slice| slice.contender == slot);
+    Some(own.map(|slice| slice.held).sum()).filter(|held| *held > 0)
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use rqps_workload::{Cast, Driver, End, Task};
 use super::carried::{REQUESTS, counters, edge};
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
 use super::limits::{LEAST, LimitedRelay};
-use super::others::{WatchedServer, sent};
+use super::others::{WatchedServer, held, sent};
 use super::round::{Draw, Round, Running, driver};
 use super::turn::ServerTurns;
 use crate::selftest::Slowed;
@@ -261,7 +261,7 @@ impl<'a> Round<'a> {
         }
         let (meter, known) = self.meter()?;
         let mut relay = LimitedRelay {
-            relay: Relay::start(work, meter)?,
+            relay: Relay::start_spaced(work, meter, setting.comparison.spacing())?,
             limit: drivers[base].time_limit(test),
             arms: self.running.len(),
             base,
@@ -380,6 +380,9 @@ impl<'a> Round<'a> {
             arm.bytes_before = first.get(Metric::DatabaseBytes);
             arm.slice_cost = self.in_slices(slot, &known[slot], &slices);
             arm.cost.merge(last.since(first));
+            if let Some(held) = held(slot, &slices) {
+                arm.cost.set(Metric::HeldBack, held);
+            }
             arm.status = Status::Done;
             let driven = before.iter().chain(&slices).flatten();
             let driven = driven.filter(|slice| slice.contender == slot);

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, Left};
-use rqps_plan::{Comparison, Contender, Plan};
+use rqps_plan::{Comparison, Plan};
 use rqps_store::RunDirectory;
 use rqps_system::program::{self, Surroundings};
 
@@ -74,22 +74,46 @@ pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabEr
     }
 }
 
-/// What identifies the server of each contender, or its URL if that is unknown; none for those that
-/// rqps starts.
+/// A copy of a server, such as a standby that was promoted, has the identity of its origin. But
+/// both are seldom started within this time.
+const AT_ONCE: Duration = Duration::from_secs(2);
+
+/// Whether two URLs reach one server, as far as that is known.
+fn is_one_server(one: &dyn Dbms, other: &dyn Dbms) -> Result<bool, LabError> {
+    let identity = one.identity()?;
+    if identity.is_none() || identity != other.identity()? {
+        return Ok(false);
+    }
+    Ok(match (one.uptime()?, other.uptime()?) {
+        (Some(one), Some(other)) => one.abs_diff(other) <= AT_ONCE,
+        _ => true,
+    })
+}
+
+/// The server of each contender, by the place of the first contender that is on it; none for those
+/// that rqps starts.
 pub(super) fn servers(
     plan: &Plan,
     ready: &[Box<dyn Dbms>],
-) -> Result<Vec<Option<String>>, LabError> {
-    let both = plan.contenders.iter().zip(ready.iter().map(|dbms| &**dbms));
-    let server = |(contender, dbms): (&Contender, &dyn Dbms)| {
+) -> Result<Vec<Option<usize>>, LabError> {
+    let all = &plan.contenders;
+    let mut servers: Vec<Option<usize>> = Vec::new();
+    for (place, contender) in all.iter().enumerate() {
         if !contender.is_remote() {
-            return Ok(None);
+            servers.push(None);
+            continue;
         }
-        let url = Contender { settings: Vec::new(), label: None, place: None, ..contender.clone() };
-        let url = url.spec();
-        Ok(Some(dbms.identity()?.unwrap_or(url)))
-    };
-    both.map(server).collect()
+        let mut first = place;
+        for before in (0..place).filter(|before| servers[*before] == Some(*before)) {
+            let is_same = contender.is_same_url(&all[before]);
+            if is_same || is_one_server(&*ready[before], &*ready[place])? {
+                first = before;
+                break;
+            }
+        }
+        servers.push(Some(first));
+    }
+    Ok(servers)
 }
 
 /// After all servers were reached: the contenders that are the baseline's server under another URL.
@@ -100,7 +124,6 @@ pub(crate) fn compare_servers(
 ) -> Result<Vec<String>, LabError> {
     let mut same = Vec::new();
     let base = &plan.contenders[0];
-    let of_base = ready[0].identity()?;
     for (contender, dbms) in plan.contenders.iter().zip(ready).skip(1) {
         if contender.is_same_url(base) {
             let names = || base.settings.iter().chain(&contender.settings).map(|(name, _)| name);
@@ -115,7 +138,7 @@ pub(crate) fn compare_servers(
                     values,
                 });
             }
-        } else if of_base.is_some() && dbms.identity()? == of_base {
+        } else if is_one_server(&*ready[0], &**dbms)? {
             same.push(contender.name());
         }
     }
@@ -263,5 +286,44 @@ fn remove_at(lab: &mut Lab<'_>, setting: &Setting<'_>, at: impl Fn(usize) -> Pat
                 (lab.watch)(Event::LeftOnServer { contender: arm.name.clone(), place, url });
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rqps_dbms::{DbmsError, Home, Installed, Place, Server};
+    use rqps_load::Cancel;
+
+    use super::*;
+
+    /// An identity, and seconds since the start.
+    struct Stub(Option<&'static str>, Option<u64>);
+
+    impl Dbms for Stub {
+        fn build(&self) -> Option<&Installed> {
+            None
+        }
+
+        fn start(&self, _: &Home, _: &Place, _: &Cancel) -> Result<Box<dyn Server>, DbmsError> {
+            unreachable!("nothing is started")
+        }
+
+        fn identity(&self) -> Result<Option<String>, DbmsError> {
+            Ok(self.0.map(str::to_string))
+        }
+
+        fn uptime(&self) -> Result<Option<Duration>, DbmsError> {
+            Ok(self.1.map(Duration::from_secs))
+        }
+    }
+
+    #[test]
+    fn a_copy_of_a_server_that_was_started_at_another_time_is_another_server() {
+        let is_one = |one: Stub, other: Stub| is_one_server(&one, &other).unwrap();
+        assert!(is_one(Stub(Some("a"), Some(500)), Stub(Some("a"), Some(501))));
+        assert!(!is_one(Stub(Some("a"), Some(500)), Stub(Some("a"), Some(90))));
+        assert!(!is_one(Stub(Some("a"), Some(500)), Stub(Some("b"), Some(500))));
+        assert!(is_one(Stub(Some("a"), None), Stub(Some("a"), Some(90))), "it is not known");
+        assert!(!is_one(Stub(None, Some(9)), Stub(None, Some(9))), "that is not known either");
     }
 }

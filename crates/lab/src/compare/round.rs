@@ -60,8 +60,9 @@ pub(crate) struct Setting<'a> {
     pub(crate) lost: Lost,
     /// Where clients run.
     pub(crate) client_cpus: ClientCpus,
-    /// What identifies the remote servers of the contenders; none for those that rqps starts.
-    pub(crate) servers: Vec<Option<String>>,
+    /// The remote servers of the contenders, each by the place of the first contender that is on
+    /// it; none for those that rqps starts.
+    pub(crate) servers: Vec<Option<usize>>,
 }
 
 impl Setting<'_> {
@@ -100,7 +101,7 @@ impl Setting<'_> {
 
     /// Whether no other member works on the server of this one.
     fn is_alone(&self, arm: &Arm, members: &[usize]) -> bool {
-        let server = |arm: &Arm| self.servers[arm.index].as_ref();
+        let server = |arm: &Arm| self.servers[arm.index];
         let others = members.iter().map(|place| &self.arms[*place]);
         server(arm).is_none() || others.filter(|other| server(other) == server(arm)).count() < 2
     }
@@ -258,7 +259,9 @@ impl<'a> Slot<'a, '_> {
         let loaded = setting.folders.loaded(arm.tables, load);
         let mut laps = Laps::begin();
         let data = match arm.is_remote {
-            true if !loaded.exists() => return Err(LabError::NotLoaded),
+            true if !setting.comparison.read_only && !loaded.exists() => {
+                return Err(LabError::NotLoaded);
+            }
             // The tables are on the server, once.
             true => loaded,
             false => {

@@ -7,7 +7,7 @@ use rqps_dbms::Footprint;
 use rqps_plan::{Comparison, Method, Plan};
 use rqps_workload::Task;
 
-use super::{Estimate, Kind, Machine, Piece, Time, restart, sizes, start};
+use super::{Estimate, Kind, Machine, Piece, RemoteNeeds, Time, data, restart, sizes, start};
 use crate::arm::{Arm, arms};
 use crate::compare::{PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
@@ -70,6 +70,7 @@ impl Machine {
             steps: comparison.tests(),
             time: total(rounds) + work.profiles.iter().collect(),
             disk: work.disk,
+            remote: field.remote(),
             longest_operation,
             // The number of fresh rounds is known after the screen.
             pieces: pieces(rounds.min(comparison.rounds)),
@@ -97,7 +98,8 @@ impl Machine {
         let steps = comparison.tests();
         pieces.extend(steps.iter().map(|test| Piece::once("", test, Kind::Timed, each)));
         let time = pieces.iter().collect();
-        Estimate { steps, time, disk, longest_operation: None, pieces }
+        let remote = field.remote();
+        Estimate { steps, time, disk, remote, longest_operation: None, pieces }
     }
 
     /// One arm at a time runs all steps, on a copy of a nearly empty directory.
@@ -194,6 +196,21 @@ impl Machine {
 }
 
 impl Field<'_> {
+    fn remote(&self) -> RemoteNeeds {
+        let Field { plan, comparison, arms } = self;
+        let remote = arms.iter().enumerate().filter(|(_, arm)| arm.is_remote);
+        // Arms whose sessions alone differ work on the tables of another.
+        let is_own = |(place, arm): &(usize, &Arm)| arm.tables == *place && !comparison.read_only;
+        let own = remote.clone().filter(is_own);
+        let bytes = |(_, arm): (usize, &Arm)| data(&plan.contenders[arm.index], &comparison.of);
+        let names: Vec<String> = remote.map(|(_, arm)| arm.name.clone()).collect();
+        RemoteNeeds {
+            clients: comparison.of.connections() * names.len() as u64,
+            arms: names,
+            bytes: own.map(bytes).sum(),
+        }
+    }
+
     /// The measured arms: without an earlier baseline, which is only started once.
     fn measured(&self) -> impl Iterator<Item = &Arm> {
         let is_stored = self.comparison.baseline_from.is_some();

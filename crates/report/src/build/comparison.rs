@@ -54,7 +54,7 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
     if let Some(level) = verdicts.plan.slo {
         blocks.extend(largest_rates(verdicts, level).blocks());
     }
-    if verdicts.plan.rate.is_some() {
+    if verdicts.judges_times() {
         let is_brief = extent == Extent::Comment;
         let of = |one: &&Judged<'_>| all_times(verdicts, one, is_brief);
         blocks.extend(judged.iter().filter_map(of).flat_map(Titled::blocks));
@@ -74,7 +74,7 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
         blocks.extend(Block::list(Style::Bullets, discarded));
     }
     blocks.push(Block::text(format!("{}{}", legend(verdicts), limits(verdicts))));
-    if verdicts.plan.rate.is_none() {
+    if !verdicts.judges_times() {
         let tails = judged.iter().filter_map(|one| tails(verdicts, one));
         blocks.extend(tails.flat_map(Titled::blocks));
     }
@@ -279,7 +279,7 @@ fn all_times(verdicts: &Verdicts<'_>, judged: &Judged<'_>, is_brief: bool) -> Op
     let mut headings = vec![Heading::new("percentile", "")];
     headings.extend(time_headings(verdicts, &judged.contender));
     let table = Table::new(headings, rows.collect());
-    let title = format!("Response times of {}", judged.contender);
+    let title = format!("{}s of {}", verdicts.time(), judged.contender);
     (!table.is_empty()).then(|| Titled::new(title, verdicts.times_note(), table.named("test")))
 }
 

@@ -49,9 +49,11 @@ pub(crate) fn comparison(verdicts: &Verdicts<'_>, matrix: &Matrix, together: &Mo
     let round = format!("{renewed} and one measurement of each test; intervals are over rounds");
     let measures = matrix.measures.iter();
     let measures = measures.map(|of| (of.name.as_str(), format!("{} ({})", of.legend, of.unit)));
+    let capped = ("capped", "held back by --max-rate: percentiles of its times have the verdicts");
+    let capped = verdicts.plan.max_rate.map(|_| capped);
     let mut blocks = vec![
         Block::heading("Verdicts"),
-        Block::terms(LABELS),
+        Block::terms(LABELS.into_iter().chain(capped)),
         Block::heading("Words"),
         Block::terms([operation, ("round", round.as_str())].into_iter().chain(WORDS)),
         Block::heading("Measures"),

@@ -177,7 +177,7 @@ pub(super) fn tone(label: &Label) -> Tone {
         | Label::SmallRegression { .. }
         | Label::EfficiencyRegression { .. } => Tone::Regression,
         Label::Improvement { .. } | Label::SmallImprovement { .. } => Tone::Improvement,
-        Label::Inconclusive { .. } | Label::Invalid { .. } => Tone::Missing,
+        Label::Inconclusive { .. } | Label::Invalid { .. } | Label::Capped { .. } => Tone::Missing,
         Label::NoChange { .. } => Tone::Plain,
     }
 }

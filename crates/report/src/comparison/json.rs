@@ -27,7 +27,8 @@ pub(crate) struct Comparison<'a> {
     /// How verdicts are adjusted for the number of tests.
     correction: &'static str,
     baseline: String,
-    /// What the verdicts are about: `build`, `session`, `place`, `instance` or `instance+restart`.
+    /// What the verdicts are about: `build`, `session`, `place`, `instance`, `tables` or
+    /// `instance+restart`.
     scope: &'static str,
     /// The earlier run with the baseline's rounds; null if the baseline was measured in this run.
     baseline_from: Option<BaselineFrom>,

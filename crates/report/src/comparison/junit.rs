@@ -1,23 +1,32 @@
 //! The verdicts as JUnit XML, for the test views of CI systems.
 
 use quick_junit::{NonSuccessKind, TestCase, TestCaseStatus, TestSuite};
-use rqps_analysis::comparison::Answered;
+use rqps_analysis::comparison::{Answered, Time};
 use rqps_stats::label::Label;
 use rqps_stats::verdict::Verdict;
 
-use super::{Judged, Verdicts, label, ratio, span};
+use super::{Judged, Verdicts, label, ratio, span, time_told};
 use crate::Report;
 
-/// A suite for each contender, a case for each test. A wrong answer is a failure, and so is a
-/// regression of the rate, or of its cost, by at least the margin; an invalid test is an error; an
-/// inconclusive test is skipped; all others have passed. None if the run is no comparison.
+/// A suite for each contender, a case for each test, and one for each judged percentile of its
+/// times where these say more than the rate. A wrong answer is a failure, and so is a regression by
+/// at least the margin: of the rate, of its cost, or of a percentile. An invalid test is an error;
+/// an inconclusive or capped one is skipped; all others have passed. None if the run is no
+/// comparison.
 pub fn junit(report: &Report<'_>) -> Option<String> {
     let verdicts = report.verdicts.as_ref()?;
     let mut suites = quick_junit::Report::new(format!("rqps compare {}", verdicts.base));
     for judged in &verdicts.judged {
         let name = format!("{} relative to {}", judged.contender, verdicts.base);
         let mut suite = TestSuite::new(name);
-        suite.add_test_cases((0..judged.verdicts.len()).map(|index| case(verdicts, judged, index)));
+        for index in 0..judged.verdicts.len() {
+            suite.add_test_case(case(verdicts, judged, index));
+            if verdicts.has_own_times(index) {
+                let test = verdicts.tests[index].name;
+                let times = judged.times[index].iter();
+                suite.add_test_cases(times.filter_map(|time| of_time(judged, test, time)));
+            }
+        }
         let is_measured = |test: &str| verdicts.tests.iter().any(|one| one.name == test);
         let others = judged.answers.iter().filter(|answered| !is_measured(answered.test));
         suite.add_test_cases(others.map(|answered| unmeasured(judged, answered)));
@@ -29,37 +38,51 @@ pub fn junit(report: &Report<'_>) -> Option<String> {
 fn case(verdicts: &Verdicts<'_>, judged: &Judged<'_>, index: usize) -> TestCase {
     let verdict = &judged.verdicts[index];
     let told = told(verdict, &verdicts.told(judged, index));
-    let failed = |kind| {
-        let mut status = TestCaseStatus::non_success(kind);
-        status.set_type(label(&verdict.label)).set_message(told.clone());
-        status
-    };
     let answered = judged.answers.iter().find(|answered| answered.test == verdict.test);
     let wrong = answered.filter(|answered| answered.rows.is_wrong());
-    let status = match &verdict.label {
+    let mut status = status(&verdict.label, &told);
+    let mut findings = judged.findings.iter();
+    let of_test = findings.find(|finding| finding.tests.contains(&verdict.test));
+    if let (TestCaseStatus::NonSuccess { kind: NonSuccessKind::Failure, .. }, Some(finding)) =
+        (&status, of_test)
+    {
+        status.set_description(finding.statement.clone());
+    }
+    let status = wrong.map_or(status, wrongly);
+    named(judged, verdict.test.clone(), status, told)
+}
+
+/// The verdict on a percentile of the times of a test; none if it has none.
+fn of_time(judged: &Judged<'_>, test: &str, time: &Time) -> Option<TestCase> {
+    let verdict = time.verdict.as_ref().ok()?;
+    let told = match &time.ratio {
+        Some(of) => format!("{} {} ({}): {}", time.name, ratio(of), span(of), time_told(time)),
+        None => time_told(time),
+    };
+    let status = status(&verdict.label, &told);
+    Some(named(judged, format!("{test} {}", time.name), status, told))
+}
+
+/// What a label is in JUnit's terms.
+fn status(of: &Label, told: &str) -> TestCaseStatus {
+    let mut status = match of {
         Label::Regression { .. } | Label::Overdue { .. } | Label::EfficiencyRegression { .. } => {
-            let mut status = failed(NonSuccessKind::Failure);
-            let mut findings = judged.findings.iter();
-            let of_test = findings.find(|finding| finding.tests.contains(&verdict.test));
-            if let Some(finding) = of_test {
-                status.set_description(finding.statement.clone());
-            }
-            status
+            TestCaseStatus::non_success(NonSuccessKind::Failure)
         }
-        Label::Invalid { .. } => failed(NonSuccessKind::Error),
-        Label::Inconclusive { .. } => {
-            let mut status = TestCaseStatus::skipped();
-            status.set_type(label(&verdict.label)).set_message(told.clone());
-            status
-        }
+        Label::Invalid { .. } => TestCaseStatus::non_success(NonSuccessKind::Error),
+        Label::Inconclusive { .. } | Label::Capped { .. } => TestCaseStatus::skipped(),
         Label::SmallRegression { .. }
         | Label::Improvement { .. }
         | Label::SmallImprovement { .. }
-        | Label::NoChange { .. } => TestCaseStatus::success(),
+        | Label::NoChange { .. } => return TestCaseStatus::success(),
     };
-    let status = wrong.map_or(status, wrongly);
+    status.set_type(label(of)).set_message(told);
+    status
+}
+
+fn named(judged: &Judged<'_>, name: String, status: TestCaseStatus, told: String) -> TestCase {
     let has_passed = matches!(status, TestCaseStatus::Success { .. });
-    let mut case = TestCase::new(verdict.test.clone(), status);
+    let mut case = TestCase::new(name, status);
     case.set_classname(judged.contender.clone());
     if has_passed {
         case.set_system_out(told);

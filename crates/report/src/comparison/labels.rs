@@ -12,7 +12,7 @@ use super::{Judged, Verdicts};
 type Names = [&'static str; 5];
 
 /// In the order of their importance.
-const NAMES: [Names; 8] = [
+const NAMES: [Names; 9] = [
     ["regression", "slower", "slower", "regression", "regressions"],
     ["small_regression", "slower", "(slower)", "small regression", "small regressions"],
     [
@@ -27,6 +27,7 @@ const NAMES: [Names; 8] = [
     ["no_change", "same", "same", "no change", "no change"],
     ["inconclusive", "unknown", "unclear", "inconclusive", "inconclusive"],
     ["invalid", "unknown", "invalid", "invalid", "invalid"],
+    ["capped", "unknown", "capped", "capped", "capped"],
 ];
 
 /// Its place in the order of importance.
@@ -40,6 +41,7 @@ fn place(label: &Label) -> usize {
         Label::NoChange { .. } => 5,
         Label::Inconclusive { .. } => 6,
         Label::Invalid { .. } => 7,
+        Label::Capped { .. } => 8,
     }
 }
 
@@ -62,7 +64,13 @@ pub(crate) fn chip(label: &Label) -> Chip {
 
 /// Whether the rate or a cost has changed.
 pub(crate) fn is_change(label: &Label) -> bool {
-    !matches!(label, Label::NoChange { .. } | Label::Inconclusive { .. } | Label::Invalid { .. })
+    !matches!(
+        label,
+        Label::NoChange { .. }
+            | Label::Inconclusive { .. }
+            | Label::Invalid { .. }
+            | Label::Capped { .. }
+    )
 }
 
 /// The label in a cell of a table for a post.

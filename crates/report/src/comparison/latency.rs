@@ -61,6 +61,18 @@ impl Verdicts<'_> {
         if self.plan.is_paced() { "Response time" } else { "Service time" }
     }
 
+    /// Whether percentiles of times are what is asked for: the rate is given.
+    pub(crate) fn judges_times(&self) -> bool {
+        self.plan.rate.is_some() || self.plan.max_rate.is_some()
+    }
+
+    /// Whether the times of a test say something that its rate does not. Usual times of slices do
+    /// not, unless operations were held back.
+    pub(super) fn has_own_times(&self, index: usize) -> bool {
+        let test = &self.tests[index];
+        self.plan.method_of(test.name) == Method::Runs || test.is_capped()
+    }
+
     /// What the times are, and what a verdict on them needs.
     pub(crate) fn times_note(&self) -> String {
         let from = match (self.plan.rate, self.plan.slo) {
@@ -73,7 +85,14 @@ impl Verdicts<'_> {
                  second were due, whether those before them had ended or not."
             ),
             (None, None) => {
-                "Service time is from the start of an operation to its end.".to_string()
+                let held = self.plan.max_rate.map(|rate| {
+                    format!(
+                        " Operations were held back to at most {rate} per second, and are timed \
+                         without that wait."
+                    )
+                });
+                let held = held.unwrap_or_default();
+                format!("Service time is from the start of an operation to its end.{held}")
             }
         };
         format!(
@@ -83,8 +102,7 @@ impl Verdicts<'_> {
         )
     }
 
-    /// The largest change of a percentile for the worse and for the better. Not of slices, whose
-    /// usual times say what their rates say.
+    /// The largest change of a percentile for the worse and for the better.
     pub(crate) fn changed_times(&self, judged: &Judged<'_>) -> Text {
         let is_worse = |label: &Label| {
             matches!(label, Label::Regression { .. } | Label::SmallRegression { .. })
@@ -93,9 +111,10 @@ impl Verdicts<'_> {
             matches!(label, Label::Improvement { .. } | Label::SmallImprovement { .. })
         };
         let largest = |is_meant: &dyn Fn(&Label) -> bool| {
-            let all = judged.times.iter().zip(&self.tests);
-            let all = all.filter(|(_, test)| self.plan.method_of(test.name) == Method::Runs);
-            let all = all.flat_map(|(times, test)| times.iter().map(move |time| (time, test.name)));
+            let all = judged.times.iter().zip(&self.tests).enumerate();
+            let all = all.filter(|(index, _)| self.has_own_times(*index));
+            let all =
+                all.flat_map(|(_, (times, test))| times.iter().map(move |time| (time, test.name)));
             let meant = all.filter_map(|(time, test)| {
                 let label = &time.verdict.as_ref().ok()?.label;
                 is_meant(label).then_some((time, test, label, time.ratio?))

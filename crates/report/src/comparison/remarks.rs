@@ -65,7 +65,7 @@ impl Verdicts<'_> {
         remarks.extend(self.named_rates());
         remarks.extend(self.tests.iter().filter_map(|test| self.retries(test)));
         remarks.extend([self.controls(), self.machine(), self.decided()]);
-        if !self.plan.of.is_chain() && self.plan.loads.is_some() {
+        if !self.plan.of.is_chain() && self.plan.loads.is_some() && !self.plan.read_only {
             let loads = "Intervals hold for these loads: the effect of another may be larger.";
             remarks.push(loads.to_string());
         }

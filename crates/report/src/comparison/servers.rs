@@ -8,7 +8,7 @@ use rqps_plan::Scope;
 use rqps_store::{ContenderRecord, RoundRecord};
 
 use super::joined::spans;
-use super::{Judged, Verdicts};
+use super::{Judged, Verdicts, ratio, span};
 use crate::model::PLACES;
 use crate::model::number::duration;
 
@@ -118,19 +118,30 @@ impl Verdicts<'_> {
             let differences =
                 passes.filter_map(|pass| Some(trip(pass, name)? - trip(pass, &self.base)?));
             let longer = always_differs(differences.collect())?;
-            let parts = self.tests.iter().filter_map(|test| {
+            let parts = self.tests.iter().enumerate().filter_map(|(place, test)| {
                 let operation =
                     median(test.counted().filter_map(|pass| each(pass, name)).collect())?;
-                Some((longer as f64 / operation as f64, test.name))
+                Some((longer as f64 / operation as f64, place))
             });
-            let (part, test) = parts.max_by(|one, other| one.0.total_cmp(&other.0))?;
+            let (part, place) = parts.max_by(|one, other| one.0.total_cmp(&other.0))?;
+            let net = judged.net_of_path[place].map(|net| {
+                format!(
+                    " Without round trips, median operations of {name} there take {} ({}) of the \
+                     time of {}.",
+                    ratio(&net),
+                    span(&net),
+                    self.base
+                )
+            });
             (part >= LEAST_OF_WAY).then(|| {
                 format!(
                     " The difference of {} between {} and {name} is part of the ratio: {:.1} % of the \
-                     time of a statement in {test}.",
+                     time of a statement in {}.{}",
                     duration(longer),
                     self.base,
-                    100.0 * part
+                    100.0 * part,
+                    self.tests[place].name,
+                    net.unwrap_or_default()
                 )
             })
         };

@@ -142,6 +142,7 @@ pub(crate) fn method(comparison: &Comparison) -> String {
 /// How often the data were loaded.
 pub(crate) fn loaded(comparison: &Comparison) -> String {
     match (comparison.of.is_chain(), comparison.loads) {
+        _ if comparison.read_only => "the tables that the servers have".to_string(),
         (true, _) => "loaded by each run".to_string(),
         (_, None) => "loaded anew for each round".to_string(),
         (_, Some(1)) => "loaded once".to_string(),

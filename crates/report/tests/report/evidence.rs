@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::html::embedded;
 use crate::json::schema;
-use crate::made::{gate, html, latency_csv, post, result_json, summary_markdown, text};
+use crate::made::{gate, html, junit, latency_csv, post, result_json, summary_markdown, text};
 use crate::suite;
 use crate::whole_runs::{compared, part};
 
@@ -164,8 +164,52 @@ fn response_times_at_a_rate_are_in_every_format() {
         assert!(text.contains("p99 +49.9 %"), "it is in the line of the contender: {text}");
         assert!(text.contains("500 operations per second were due"), "{text}");
     }
+    let xml = junit(&run).unwrap();
+    for (case, label) in [("p50", None), ("p99", Some("regression"))] {
+        let of = xml.split(&format!("name=\"point-query {case}\"")).nth(1).expect(&xml);
+        let failure = of.find("<failure").filter(|at| *at < of.find("</testcase>").unwrap());
+        assert_eq!(failure.is_some(), label.is_some(), "{case}: {xml}");
+    }
+    assert!(!xml.contains("p99.9") && !xml.contains("point-query max"), "no verdict: {xml}");
     let same = at_a_rate(|_| 1_000);
     assert_eq!(gate(&same, FailOn::Latency), Some(Gate::Passed));
+}
+
+/// Slices whose operations are held back: only times have verdicts, which decide.
+#[test]
+fn a_capped_test_has_verdicts_on_its_times_and_none_on_its_rate() {
+    let capped = |usual: fn(&str) -> u64| {
+        let mut run = at_a_rate(|_| 1_000);
+        let Design::Comparison(plan) = &mut run.plan.design else { panic!("it is a comparison") };
+        (plan.rate, plan.max_rate, plan.method) = (None, Some(500.0), Method::Slices);
+        for pass in &mut run.rounds {
+            for (name, side) in &mut pass.arms {
+                let mut times = Histogram::<u64>::new(3).unwrap();
+                let noise = 1_000 + u64::from(pass.round % 3);
+                times.record_n(usual(name) * noise, 15_000).unwrap();
+                let work =
+                    WorkRecord { service: times, ..WorkRecord::of_several(Operation::Transaction) };
+                side.work = vec![work.packed()];
+                side.cost.set(Metric::HeldBack, 25_000_000_000);
+            }
+        }
+        run
+    };
+    let run = capped(|name| if name == "slow" { 240 } else { 200 });
+    let found = judged(&run);
+    let test = test(&found, "point-query");
+    assert_eq!(test["label"], "capped", "{test}");
+    assert_eq!(test["times"]["p50"]["label"], "regression", "{test}");
+    assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Regression));
+    let xml = junit(&run).unwrap();
+    assert!(xml.contains("capped (at most 500 operations per second)"), "{xml}");
+    assert!(xml.contains(r#"failures="2""#) && xml.contains("point-query p95"), "{xml}");
+    let told = text(&run, Colour::Never);
+    for text in ["Service times of slow", "1 capped", "held back to at most 500 per second"] {
+        let unwrapped = told.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(unwrapped.contains(text), "{told}");
+    }
+    assert_eq!(gate(&capped(|_| 200), FailOn::Regression), Some(Gate::Passed));
 }
 
 /// Eight rounds of 30 s at 500 operations per second; two in a hundred take this many microseconds.

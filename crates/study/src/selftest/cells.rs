@@ -175,6 +175,7 @@ impl Held<'_> {
                 | Label::Inconclusive { .. }
                 | Label::Invalid { .. }
                 | Label::Overdue { .. }
+                | Label::Capped { .. }
         );
         let explained = evidence.filter(|_| is_verdict && is_counted);
         let findings = explained.map(explain).unwrap_or_default();

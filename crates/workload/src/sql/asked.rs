@@ -96,9 +96,13 @@ impl MeasuredQueries {
                     continue;
                 }
             };
-            if contender.is_remote()
-                && let Err(found) = guest::tables(&one, Dialect::from(contender).lexis)
-            {
+            let lexis = Dialect::from(contender).lexis;
+            let checked = match contender.is_remote() {
+                true if asked.read_only => guest::check_reading(&one, lexis),
+                true => guest::tables(&one, lexis).map(drop),
+                false => Ok(()),
+            };
+            if let Err(found) = checked {
                 faults.add(found);
             }
             bytes = bytes.max(one.loads.iter().map(LoadedFile::bytes).sum());

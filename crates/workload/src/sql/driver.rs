@@ -93,6 +93,15 @@ pub(crate) fn made_tables(
     Ok(guest::tables(&folder, dialect.lexis)?)
 }
 
+/// The functions that queries may call, each with such a query.
+pub(crate) fn calls(
+    plan: &SqlWorkload,
+    (dbms, dialect): (Dbms, Dialect),
+) -> Result<Vec<(String, String)>, WorkloadError> {
+    let folder = folder(&plan.source, (dbms, dialect), FolderScope::WithoutData)?;
+    Ok(guest::calls(&folder, dialect.lexis))
+}
+
 pub(crate) fn tables(
     connection: &mut dyn Connection,
     dialect: Dialect,

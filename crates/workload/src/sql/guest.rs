@@ -10,7 +10,7 @@ use super::faults::{FaultNotes, FolderError, FolderFaults};
 use super::folder::{SqlFolder, SqlScript};
 use super::loaded::LoadedFile;
 use super::parameter::ValueSource;
-use super::query::Enclosing;
+use super::query::{Enclosing, SqlQuery};
 use super::refused::only_reads;
 use super::statements::{SqlStatement, StatementReader, split};
 use super::tokens::{Part, SqlToken, Tokens};
@@ -125,19 +125,83 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
         }
     }
     for query in &folder.queries {
-        let drawn = query.options.parameters.iter().filter_map(|it| match &it.source {
-            ValueSource::Select(sql) => Some((1, sql.clone(), false)),
-            _ => None,
-        });
-        let bound = query.statements.iter();
-        let is_undone = query.options.transaction == Enclosing::Rollback;
-        let bound = bound.map(|it| (it.line, it.filled(|_| "null".to_string()), is_undone));
-        for (line, text, may_write) in drawn.chain(bound) {
+        for (line, text, may_write) in texts(query) {
             let wrong = |what| FolderError { file: query.file.clone(), line: Some(line), what };
             noted.or_default(leaves_rows(&text, may_write, lexis).map_err(wrong));
         }
     }
     if noted.0.is_empty() { Ok(made) } else { Err(FolderFaults(noted.0)) }
+}
+
+/// An error for what a folder may not do where nothing is made: anything but queries that plainly
+/// read, of whatever tables.
+pub(super) fn check_reading(folder: &SqlFolder, lexis: Lexis) -> Result<(), FolderFaults> {
+    let mut noted = FaultNotes::default();
+    let loaded = folder.loads.iter().map(|load| match load {
+        LoadedFile::Sql(script) => &script.file,
+        LoadedFile::Csv(csv) => &csv.file,
+    });
+    let scripts = folder.schema.iter().chain(&folder.indexes).map(|script| &script.file);
+    for file in scripts.chain(loaded) {
+        let what = "with --read-only nothing is made or loaded: the tables are those that the server \
+                    has. Leave this out";
+        noted.0.push(FolderError::new(file, what));
+    }
+    for query in &folder.queries {
+        let writes = |line| FolderError {
+            file: query.file.clone(),
+            line,
+            what: format!(
+                "'{}' does not plainly read, and with --read-only nothing else is executed. Leave it out",
+                query.id
+            ),
+        };
+        if query.class.writes() {
+            noted.0.push(writes(None));
+            continue;
+        }
+        for (line, text, _) in texts(query) {
+            match split(&text, lexis) {
+                Ok(all) if all.iter().all(only_reads) => {}
+                _ => noted.0.push(writes(Some(line))),
+            }
+        }
+    }
+    if noted.0.is_empty() { Ok(()) } else { Err(FolderFaults(noted.0)) }
+}
+
+/// The functions that queries may call, each with the first query that does.
+pub(super) fn calls(folder: &SqlFolder, lexis: Lexis) -> Vec<(String, String)> {
+    let mut calls: Vec<(String, String)> = Vec::new();
+    for query in &folder.queries {
+        for (_, text, _) in texts(query) {
+            for statement in split(&text, lexis).unwrap_or_default() {
+                let tokens = tokens(&statement, lexis).unwrap_or_default();
+                for pair in tokens.windows(2) {
+                    if !is_name(&pair[0], lexis) || !is_symbol(pair.get(1), '(') {
+                        continue;
+                    }
+                    let name = plain(&pair[0]);
+                    if calls.iter().all(|(known, _)| *known != name) {
+                        calls.push((name, query.id.clone()));
+                    }
+                }
+            }
+        }
+    }
+    calls
+}
+
+/// The texts of a query with their lines, those that draw its values first, and whether what they
+/// do is undone.
+fn texts(query: &SqlQuery) -> impl Iterator<Item = (u32, String, bool)> + '_ {
+    let drawn = query.options.parameters.iter().filter_map(|it| match &it.source {
+        ValueSource::Select(sql) => Some((1, sql.clone(), false)),
+        _ => None,
+    });
+    let is_undone = query.options.transaction == Enclosing::Rollback;
+    let bound = query.statements.iter();
+    drawn.chain(bound.map(move |it| (it.line, it.filled(|_| "null".to_string()), is_undone)))
 }
 
 /// The file that makes a place another than those of other contenders: its statements with their

@@ -35,7 +35,7 @@ mod watched;
 pub(crate) use asked::{asked, tpch_asked};
 pub use check::{CheckedFolder, check_files, check_folder};
 pub(crate) use csv::{Record, records};
-pub(crate) use driver::{driver, made_tables, rows_of_tables, tables, tasks};
+pub(crate) use driver::{calls, driver, made_tables, rows_of_tables, tables, tasks};
 pub(crate) use examine::SqlExaminer;
 pub use faults::FolderFaults;
 pub use guest::{PlaceFile, place_file};

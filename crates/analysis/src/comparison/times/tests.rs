@@ -112,6 +112,31 @@ fn slices_judge_what_is_usual_and_show_the_tail() {
 }
 
 #[test]
+fn operations_that_are_held_back_leave_times_to_be_judged() {
+    let slower = |arm: &str| match arm {
+        "new" => Did { usual: 110, ..usual() },
+        _ => usual(),
+    };
+    let plan = Comparison { max_rate: Some(500.0), method: Method::Slices, ..fixture::plan() };
+    let pair = fixture::pair(&plan, None);
+    let label = |held: u64| {
+        let mut rounds = rounds(Method::Slices, slower);
+        let sides = rounds.iter_mut().flat_map(|pass| pass.arms.values_mut());
+        sides.for_each(|side| side.cost.set(Metric::HeldBack, held));
+        let tests: Vec<Observed<'_>> =
+            observed::tests(&rounds).into_iter().map(|test| test.with_times(&plan)).collect();
+        let verdicts = pair.judge(&tests).verdicts;
+        let times = pair.times(&tests, &verdicts).remove(0);
+        let p50 = named(&times, "p50").verdict.clone().unwrap();
+        assert!(matches!(p50.label, Label::Regression { .. }), "{p50:?}");
+        verdicts[0].label.clone()
+    };
+    assert_eq!(label(SECONDS * 500_000_000), Label::Capped { rate: 500.0 });
+    // A ten-thousandth of the time.
+    assert!(!matches!(label(SECONDS * 100_000), Label::Capped { .. }));
+}
+
+#[test]
 fn who_does_not_keep_up_with_the_rate_has_no_verdict_but_what_it_reached() {
     let slower = |arm: &str| match arm {
         "new" => Did { operations: 12_000, tail: 900_000, ..usual() },
