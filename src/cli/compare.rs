@@ -40,7 +40,7 @@ const SECS_OF_A_TRY: Span = Span(Duration::from_secs(20));
 const HELD_OPERATIONS: f64 = 2_000.0;
 const MOST_SECS_HELD: f64 = 20.0;
 /// The number of rounds that a budget is divided by.
-const ROUNDS_IN_BUDGET: f64 = 8.0;
+const ROUNDS_IN_BUDGET: f64 = 12.0;
 /// … and what fresh rounds of some tests add to it.
 const ROUNDS_TO_CONFIRM: f64 = 4.0;
 /// The measured share of a budget: the rest is for loading, starting and warming up.
@@ -369,7 +369,7 @@ impl Arguments {
         self.limits.budget(self.budget.or(default))
     }
 
-    /// The time per test and contender with which eight rounds fit into the budget.
+    /// The time per test and contender with which twelve rounds fit into the budget.
     fn fitting_secs(&self, tests: usize) -> Span {
         let is_by_runs = self.method == Some(Method::Runs)
             || self.method.is_none() && self.session.cache() == Some(Cache::IoBound);
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn what_fits_into_a_budget_is_short_to_type() {
         let line = Line::parse_from(["compare", "a=sqlite", "b=sqlite", "--budget", "15m"]);
-        assert_eq!(line.arguments.fitting_secs(30).to_string(), "750ms");
+        assert_eq!(line.arguments.fitting_secs(30).to_string(), "500ms");
         assert_eq!(line.arguments.fitting_secs(3), Asked::SECS);
         let line = Line::parse_from(["compare", "a=sqlite", "b=sqlite", "--method", "runs"]);
         assert_eq!(line.arguments.fitting_secs(3), Asked::SECS_OF_RUN);

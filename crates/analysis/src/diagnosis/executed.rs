@@ -92,9 +92,10 @@ pub(super) fn told(view: &View) -> (String, Vec<Number>) {
             format!(". Instructions per operation: {size}: {}", named.join(", "))
         }
         Length::Same => format!(
-            ". The same instructions per operation ({}), slower: code layout, caches or memory; a \
-             rebuild may change it",
-            percent(executed)
+            ". The same instructions per operation ({}), {}: code layout, caches or memory; a rebuild \
+             may change it",
+            percent(executed),
+            if view.is_slower() { "slower" } else { "faster" }
         ),
         Length::Apart => format!(". Instructions per operation do not explain it: {size}"),
     };
