@@ -206,7 +206,9 @@ pub trait Server: Send + Sync {
 
     /// The directory or file with only the benchmark's database, if it is on this machine and
     /// rqps's own.
-    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError>;
+    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
+        Ok(None)
+    }
 
     /// The settings in force.
     fn settings(&self) -> Result<InForce, DbmsError>;
@@ -225,13 +227,17 @@ pub trait Server: Send + Sync {
     fn database_bytes(&self) -> Result<u64, DbmsError>;
 
     /// Bytes of the DBMS's logs (write-ahead, redo, undo, binary), if its files are rqps's own.
-    fn log_bytes(&self) -> Option<u64>;
+    fn log_bytes(&self) -> Option<u64> {
+        None
+    }
 
     /// Counters of the DBMS; none if it has none.
     fn meter(&self) -> Result<Option<EngineMeter>, DbmsError>;
 
     /// Removes logs that grow with the work and that are never read. Those of a remote server stay.
-    fn drop_logs(&self) -> Result<(), DbmsError>;
+    fn drop_logs(&self) -> Result<(), DbmsError> {
+        Ok(())
+    }
 
     /// Returns what was still pending when the wait was given up.
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError>;
@@ -240,7 +246,9 @@ pub trait Server: Send + Sync {
     fn settle(&self) -> Result<(), DbmsError>;
 
     /// The state of the server, or how it ended, and the tail of its log; none without a log.
-    fn last_words(&mut self) -> Option<String>;
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
 
     /// Stops the server in an orderly way; its data stay.
     fn stop(&mut self) -> Result<(), DbmsError>;

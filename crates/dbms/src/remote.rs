@@ -489,10 +489,6 @@ impl Server for Connected {
         None
     }
 
-    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
-        Ok(None)
-    }
-
     fn left(&self) -> Option<Left> {
         Left::read(&self.data)
     }
@@ -532,16 +528,8 @@ impl Server for Connected {
         self.control.database_bytes(&self.target, None)
     }
 
-    fn log_bytes(&self) -> Option<u64> {
-        None
-    }
-
     fn meter(&self) -> Result<Option<EngineMeter>, DbmsError> {
         self.control.meter(&self.target).map(Some)
-    }
-
-    fn drop_logs(&self) -> Result<(), DbmsError> {
-        Ok(())
     }
 
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError> {
@@ -551,10 +539,6 @@ impl Server for Connected {
 
     fn settle(&self) -> Result<(), DbmsError> {
         self.guest.settle(&mut **self.hold.checked()?)
-    }
-
-    fn last_words(&mut self) -> Option<String> {
-        None
     }
 
     /// The data stay; statements of interrupted clients are ended.

@@ -1,7 +1,7 @@
 //! A remote server on which rqps makes nothing: sessions of clients only read, and see the tables
 //! that the server has.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use rqps_wire::Target;
@@ -57,10 +57,6 @@ impl Server for Visited {
         None
     }
 
-    fn database_path(&self) -> Result<Option<PathBuf>, DbmsError> {
-        Ok(None)
-    }
-
     /// Another run would disturb this one.
     fn still_ours(&self) -> Result<(), DbmsError> {
         self.hold.checked().map(drop)
@@ -83,16 +79,8 @@ impl Server for Visited {
         self.control.database_bytes(&self.target, None)
     }
 
-    fn log_bytes(&self) -> Option<u64> {
-        None
-    }
-
     fn meter(&self) -> Result<Option<EngineMeter>, DbmsError> {
         self.control.meter(&self.target).map(Some)
-    }
-
-    fn drop_logs(&self) -> Result<(), DbmsError> {
-        Ok(())
     }
 
     /// Nothing was written that could have to be vacuumed or flushed.
@@ -102,10 +90,6 @@ impl Server for Visited {
 
     fn settle(&self) -> Result<(), DbmsError> {
         Ok(())
-    }
-
-    fn last_words(&mut self) -> Option<String> {
-        None
     }
 
     /// Clients have closed their sessions, and there is nothing else.

@@ -316,8 +316,9 @@ impl Guest for PostgresGuest {
     ) -> Result<Vec<String>, DbmsError> {
         let asked: Vec<String> = functions.iter().map(|name| literal(name)).collect();
         let sql = format!(
-            "select distinct proname from pg_proc where provolatile = 'v' \
-             and proname = any (array[{}]::text[]) and proname not in ({HARMLESS})",
+            "select distinct proname from pg_catalog.pg_proc where provolatile = 'v' \
+             and proname = any (array[{}]::text[]) \
+             and not (pronamespace = 'pg_catalog'::regnamespace and proname in ({HARMLESS}))",
             asked.join(", ")
         );
         Self::column(connection, &sql)

@@ -253,10 +253,6 @@ impl Server for Open {
         Ok(None)
     }
 
-    fn drop_logs(&self) -> Result<(), DbmsError> {
-        Ok(())
-    }
-
     fn quiesce(&self, what: Quiesce, tables: &[String]) -> Result<Option<String>, DbmsError> {
         // Freed pages are reused at once, so there is no counterpart of a plain vacuum.
         if what == Quiesce::Full {
@@ -278,10 +274,6 @@ impl Server for Open {
             synced.map_err(DbmsError::file("sync", &path))?;
         }
         Ok(())
-    }
-
-    fn last_words(&mut self) -> Option<String> {
-        None
     }
 
     fn stop(&mut self) -> Result<(), DbmsError> {

@@ -191,6 +191,18 @@ fn r1_of_the_same_instructions_is_where_they_lie() {
 }
 
 #[test]
+fn r1_of_the_same_instructions_is_faster_where_the_contender_is() {
+    let same = Case::slower("scan", Class::Scan, 9.0).part(Part::ServerUser, 0.98);
+    let same = same.with(|evidence| {
+        let (base, contender) = (20_000.0, 20_020.0);
+        evidence.executed = Some(Executed { base, contender, functions: Vec::new() });
+    });
+    let finding = same.only();
+    assert_eq!(finding.cause.name(finding.slower), "the same instructions, faster");
+    assert!(finding.statement.contains("(+0.10 %), faster: code layout"), "{}", finding.statement);
+}
+
+#[test]
 fn r1_leaves_it_open_where_instructions_rise_by_less_or_fall() {
     for contender in [20_200.0, 19_000.0] {
         let apart = executed(20_000.0, contender);
