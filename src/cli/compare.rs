@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::bail;
-use clap::Args;
+use clap::{Arg, Args};
 use rqps_analysis::comparison::FailOn;
 use rqps_dbms::Home;
 use rqps_lab::Restarts;
@@ -46,6 +46,34 @@ const ROUNDS_TO_CONFIRM: f64 = 4.0;
 /// The measured share of a budget: the rest is for loading, starting and warming up.
 const MEASURED_SHARE: f64 = 0.6;
 
+/// The options that `-h` lists, so that it fits a screen. `--help` has all.
+pub(crate) const SHORT_HELP: [&str; 18] = [
+    "workload",
+    "rows",
+    "rate",
+    "clients",
+    "profile",
+    "secs",
+    "rounds",
+    "confirm",
+    "budget",
+    "precision",
+    "margin",
+    "method",
+    "cached",
+    "io-bound",
+    "fail-on",
+    "junit",
+    "out",
+    "resume",
+];
+
+/// An option, as `-h` shows it.
+pub(crate) fn in_short_help(arg: Arg) -> Arg {
+    let is_listed = arg.get_long().is_none_or(|name| SHORT_HELP.contains(&name));
+    arg.hide_short_help(!is_listed)
+}
+
 #[derive(Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -54,9 +82,10 @@ pub(crate) struct Arguments {
         long,
         value_name = "WORKLOAD",
         help_heading = MEASURE,
-        help = "Workload: micro, ibench, pgbench, sql or tpcc [default: ten read tests]",
+        help = format!("Workload: {} [default: ten read tests]", Wanted::names()),
         long_help = format!(
-            "Workload: micro, ibench, pgbench, sql or tpcc [default: ten read tests]\n\n{}.",
+            "Workload: {} [default: ten read tests]\n\n{}.",
+            Wanted::names(),
             Wanted::about()
         )
     )]
@@ -76,10 +105,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "N", help_heading = MEASURE)]
     scale: Option<u32>,
     /// How pgbench's scripts are sent: simple, extended or prepared [default: simple].
-    #[arg(long, value_name = "MODE", help_heading = MEASURE, hide_short_help = true)]
+    #[arg(long, value_name = "MODE", help_heading = MEASURE)]
     query_mode: Option<QueryMode>,
     /// Set a variable of pgbench's scripts, or an option of sysbench's [may be repeated].
-    #[arg(long, value_name = "NAME=VALUE", help_heading = MEASURE, hide_short_help = true)]
+    #[arg(long, value_name = "NAME=VALUE", help_heading = MEASURE)]
     define: Vec<String>,
     /// Order of the columns in the primary key of the stock: wi or iw (tpcc) [default: wi].
     #[arg(long, value_name = "wi|iw", help_heading = MEASURE)]
@@ -226,12 +255,12 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "PERCENT", help_heading = PRECISION, requires = "instructions_only",
         default_value = "0.3%")]
     instructions_threshold: Percent,
-    /// Exit with 1 on any regression, or only on other changes
+    /// Exit with 1 on a regression, code-path, plan, latency or rows
     ///
     /// With code-path, a regression whose instructions are the same does not fail; with plan, only
     /// changed query plans do, with latency only longer percentiles of times, and with rows only
     /// wrong answers, which always fail.
-    #[arg(long, value_name = "regression|code-path|plan|latency|rows", help_heading = OUTPUT,
+    #[arg(long, value_name = "CHANGE", help_heading = OUTPUT,
         default_value = "regression")]
     fail_on: ToFail,
     /// Exit as git bisect run wants it: 0 good, 1 bad, 125 skip, 128 stop
@@ -282,7 +311,7 @@ impl Arguments {
             Some(method) => comparison.method = method,
             None if comparison.is_paced() => comparison.method = Method::Runs,
             None if comparison.of.is_chain() => {}
-            // The selftest is of servers on this machine. What has to be measured alone is refused.
+            // The selftest is of servers on this machine. What has to be measured alone is.
             None if is_remote => {
                 let tasks = rqps_workload::tasks(&comparison.of)?;
                 if tasks.iter().any(|task| task.alone.is_some()) {

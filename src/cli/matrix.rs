@@ -130,10 +130,17 @@ fn flags(command: &Command) -> Vec<&str> {
     of_the_plan(command).filter_map(Arg::get_long).collect()
 }
 
+/// Keys by the names that they had, and have now.
+const RENAMED: [(&str, &str); 2] = [("no-twin", "no-control"), ("base-from", "baseline-from")];
+
 fn refuse_unknown(key: &Line<Key>, known: Vec<&str>) -> Result<(), MatrixError> {
     let name = key.of.name.as_str();
     if known.contains(&name) {
         return Ok(());
+    }
+    if let Some((_, now)) = RENAMED.into_iter().find(|(before, _)| *before == name) {
+        let text = format!("'{name}' is called '{now}' since 0.1.0. Rename it");
+        return Err(MatrixError::new(key.line, text));
     }
     let mut all: Vec<&str> = WHO.into_iter().chain(known).collect();
     all.sort_unstable();
@@ -264,6 +271,7 @@ mod tests {
                 "[micro.a]\nwrite_secs = 1",
                 "line 3: unknown key 'write_secs': did you mean 'write-secs'?",
             ),
+            ("[compare.a]\nno-twin = true", "line 3: 'no-twin' is called 'no-control' since"),
             ("[micro.a]\nout = 'x'", "line 3: unknown key 'out'"),
             ("sede = 1\n[ibench.a]", "line 2: unknown key 'sede': did you mean 'seed'?"),
             ("[micro.a]\nrows = '10Q'", "line 3: invalid value '10Q' for '--rows"),

@@ -90,6 +90,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     /// Compare builds or configs with a baseline.
+    #[command(mut_args = compare::in_short_help)]
     Compare(compare::Arguments),
     /// Find the release or the commit that changed the speed
     ///
@@ -272,6 +273,23 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn the_short_help_of_compare_fits_a_screen_and_every_option_in_it_exists() {
+        let mut rqps = Cli::command().term_width(80);
+        rqps.build();
+        let compare = rqps.find_subcommand_mut(compare::VERB).unwrap();
+        let help = compare.render_help().to_string();
+        let lines = help.lines().count();
+        assert!(lines <= 50, "{lines} lines:\n{help}");
+        for name in compare::SHORT_HELP {
+            assert!(help.contains(&format!("--{name}")), "{name}");
+        }
+        let all = compare.render_long_help().to_string();
+        for hidden in ["--seed", "--max-rate", "--slo"] {
+            assert!(!help.contains(hidden) && all.contains(hidden), "{hidden}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use rqps_dbms::source::{self, Progress, SourceError};
 use rqps_dbms::{DbmsError, Descriptor, Home};
-use rqps_lab::{Estimate, Time, pace};
+use rqps_lab::{PlanEstimate, Time, pace};
 use rqps_plan::{Build, Contender, Count, Dbms, Plan, Source};
 use rqps_system::Cancelled;
 use serde::Serialize;
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
 
 /// The time and disk of workloads that run one after another.
 pub(crate) struct Forecast {
-    pub(crate) each: Vec<Estimate>,
+    pub(crate) each: Vec<PlanEstimate>,
     time: Time,
     /// Warnings of budgets that may be too small.
     short: Vec<String>,
@@ -52,7 +52,7 @@ impl Forecast {
     ) -> anyhow::Result<Self> {
         let (cpus, memory) = (rqps_observe::cpus(), rqps_dbms::memory());
         let estimates = plans.clone().map(|plan| rqps_lab::estimate(plan, cpus, memory));
-        let each: Vec<Estimate> = estimates.collect::<Result<_, _>>()?;
+        let each: Vec<PlanEstimate> = estimates.collect::<Result<_, _>>()?;
         let short = plans.clone().zip(&each).filter_map(|(plan, estimate)| short(plan, estimate));
         let short = short.collect();
         let folder = home.data().map_err(DbmsError::from)?;
@@ -115,7 +115,7 @@ impl Forecast {
 }
 
 /// A warning if the budget of a comparison is less than its estimate.
-fn short(plan: &Plan, estimate: &Estimate) -> Option<String> {
+fn short(plan: &Plan, estimate: &PlanEstimate) -> Option<String> {
     let comparison = plan.comparison()?;
     let budget = comparison.budget?;
     // The estimate has as many rounds as fit, but no fewer than a verdict needs.
@@ -248,7 +248,7 @@ impl From<&Time> for Seconds {
 
 impl<'a> Told<'a> {
     fn of(items: &[&'a Item], forecast: &'a Forecast) -> Self {
-        let workload = |(item, estimate): (&&'a Item, &'a Estimate)| ToldWorkload {
+        let workload = |(item, estimate): (&&'a Item, &'a PlanEstimate)| ToldWorkload {
             workload: &item.title,
             what: size(&item.plan),
             contenders: item.plan.contenders.iter().map(Contender::to_string).collect(),
@@ -268,7 +268,7 @@ impl<'a> Told<'a> {
     }
 }
 
-fn describe(item: &Item, estimate: &Estimate) -> String {
+fn describe(item: &Item, estimate: &PlanEstimate) -> String {
     let list = |names: &[String]| names.join("\n              ");
     let contenders: Vec<String> = item.plan.contenders.iter().map(Contender::to_string).collect();
     format!(

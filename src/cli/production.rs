@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::bail;
 use clap::Args;
-use rqps_lab::Estimate;
+use rqps_lab::PlanEstimate;
 use rqps_plan::{Comparison, Contender, Memory, Plan, Span};
 
 use super::session::REMOTE;
@@ -16,30 +16,30 @@ pub(crate) struct RemoteLimits {
     ///
     /// This is for --workload sql:DIR with nothing but queries. Sessions are set to read only, and
     /// a query that may write is refused before anything starts. Standbys can be measured, too.
-    #[arg(long, help_heading = REMOTE, hide_short_help = true, conflicts_with = "loads")]
+    #[arg(long, help_heading = REMOTE, conflicts_with = "loads")]
     pub(crate) read_only: bool,
     /// Refuse a plan with more connections of clients than this
     ///
     /// Counted are those of all contenders and A/A controls on remote servers, at a time.
-    #[arg(long, value_name = "N", help_heading = REMOTE, hide_short_help = true)]
+    #[arg(long, value_name = "N", help_heading = REMOTE)]
     max_clients: Option<u64>,
     /// Hold operations back to this many per second, of all contenders together
     ///
     /// Clients then wait between operations, warm-up included. A test that is held back has
     /// verdicts on the percentiles of its times, and none on its throughput. Loads and checks of
     /// the data are not held back.
-    #[arg(long, value_name = "N", help_heading = REMOTE, hide_short_help = true,
+    #[arg(long, value_name = "N", help_heading = REMOTE,
         conflicts_with_all = ["rate", "slo"])]
     pub(crate) max_rate: Option<f64>,
     /// Start no round that would exceed this time, and refuse a plan that cannot be kept
     ///
     /// It is a --budget within which the fewest rounds for a verdict must fit, by the estimate.
-    #[arg(long, value_name = "MINUTES", help_heading = REMOTE, hide_short_help = true)]
+    #[arg(long, value_name = "MINUTES", help_heading = REMOTE)]
     max_minutes: Option<u32>,
     /// Refuse a plan whose tables on remote servers are larger, such as 2G
     ///
     /// Counted are tables and indexes of all contenders and A/A controls, by the estimate.
-    #[arg(long, value_name = "SIZE", help_heading = REMOTE, hide_short_help = true)]
+    #[arg(long, value_name = "SIZE", help_heading = REMOTE)]
     max_bytes: Option<Memory>,
 }
 
@@ -69,7 +69,7 @@ impl RemoteLimits {
         self.check_estimate(comparison, &rqps_lab::estimate(plan, cpus, memory)?)
     }
 
-    fn check_estimate(&self, plan: &Comparison, estimate: &Estimate) -> anyhow::Result<()> {
+    fn check_estimate(&self, plan: &Comparison, estimate: &PlanEstimate) -> anyhow::Result<()> {
         let remote = &estimate.remote;
         let arms = remote.arms.join(", ");
         if let Some(most) = self.max_clients

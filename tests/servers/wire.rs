@@ -7,7 +7,7 @@ use crate::common::{await_that, processes};
 use rqps_dbms::{Home, Place, Server};
 use rqps_system::Cancel;
 use rqps_wire::{
-    Address, Class, Connection, Error, FetchedRows, Login, Target, Type, Value, scalar,
+    Address, Connection, Error, ErrorClass, FetchedRows, Login, Target, Type, Value, scalar,
 };
 use tempfile::TempDir;
 
@@ -171,7 +171,7 @@ fn rows_are_counted_and_errors_leave_the_connection_usable() {
     for sql in ["select 1 / 0", "select nothing", "insert into t values (1, 1, 'twice')"] {
         let error = connection.run(sql).unwrap_err();
         assert!(matches!(error, Error::Server { .. }), "{sql}: {error}");
-        assert_eq!(error.class(), Class::Stop);
+        assert_eq!(error.class(), ErrorClass::Stop);
         assert_eq!(connection.run("select 1").unwrap(), 1, "after {sql}");
     }
     let error = connection.execute(insert, &[Value::Int(1), Value::Int(1), Value::Text(b"")]);
@@ -199,7 +199,7 @@ fn a_victim_of_other_transactions_is_told_to_try_again() {
     a.run("commit").unwrap();
     let error = b.run("update t set n = 2 where id = 1").unwrap_err();
     assert!(error.to_string().contains("40001"), "{error}");
-    assert_eq!(error.class(), Class::Retry);
+    assert_eq!(error.class(), ErrorClass::Retry);
     b.run("rollback").unwrap();
 
     // Each holds a row and wants the other's; the server ends one of them.
@@ -221,7 +221,7 @@ fn a_victim_of_other_transactions_is_told_to_try_again() {
     let errors: Vec<&Error> = results.iter().filter_map(|result| result.as_ref().err()).collect();
     assert_eq!(errors.len(), 1, "one victim: {results:?}");
     assert!(errors[0].to_string().contains("40P01"), "{}", errors[0]);
-    assert_eq!(errors[0].class(), Class::Retry);
+    assert_eq!(errors[0].class(), ErrorClass::Retry);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use rqps_dbms::{Home, Place, Server};
 use rqps_system::Cancel;
 use rqps_wire::{
-    Address, Class, Connection, Error, FetchedRows, Login, ServerKey, Target, Type, Value, scalar,
+    Address, Connection, Error, ErrorClass, FetchedRows, Login, ServerKey, Target, Type, Value,
+    scalar,
 };
 
 /// A server that ends with the test.
@@ -168,7 +169,7 @@ fn errors_have_codes_and_leave_the_connection_usable() {
     let mut connection = fixture.connect();
     let error = connection.run("select * from nowhere").unwrap_err();
     assert!(error.to_string().contains("(1146, 42S02)"), "{error}");
-    assert_eq!(error.class(), Class::Stop);
+    assert_eq!(error.class(), ErrorClass::Stop);
     assert!(connection.prepare("select ? +", &[Type::Int8]).is_err());
     assert_eq!(connection.run("select 1 union select 2").unwrap(), 2);
 
@@ -184,7 +185,7 @@ fn errors_have_codes_and_leave_the_connection_usable() {
     let second = other.run("update t set n = 2 where id = 1");
     let results = [first.join().unwrap(), second];
     let victim = results.into_iter().find_map(Result::err).expect("a victim");
-    assert_eq!(victim.class(), Class::Retry, "{victim}");
+    assert_eq!(victim.class(), ErrorClass::Retry, "{victim}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use rqps_plan::Counts;
 use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
 use rqps_stats::stalls::{Stalls, stalls};
-use rqps_stats::steady::{Class, Steady, steady};
+use rqps_stats::steady::{RunShape, Steady, steady};
 use rqps_store::Operation;
 
 use crate::measured::Measured;
@@ -51,10 +51,10 @@ impl Steadiness {
     /// The class in JSON and CSV.
     pub fn class(&self) -> Option<&'static str> {
         Some(match self.steady.as_ref()?.class {
-            Class::Flat => "flat",
-            Class::WarmUp => "warm_up",
-            Class::SlowDown => "slow_down",
-            Class::MultiLevel => "multi_level",
+            RunShape::Flat => "flat",
+            RunShape::WarmUp => "warm_up",
+            RunShape::SlowDown => "slow_down",
+            RunShape::MultiLevel => "multi_level",
         })
     }
 
@@ -64,19 +64,19 @@ impl Steadiness {
         if let Some(steady) = &self.steady {
             let trend = 100.0 * steady.trend.change;
             match steady.class {
-                Class::WarmUp => remarks
+                RunShape::WarmUp => remarks
                     .push(format!("warm-up of {} s: faster at the end than before", steady.cut)),
-                Class::SlowDown => {
+                RunShape::SlowDown => {
                     remarks.push("slow-down: slower at the end than before".to_string());
                 }
-                Class::MultiLevel => {
+                RunShape::MultiLevel => {
                     let levels = steady.changes.len() + 1;
                     remarks.push(format!("{levels} levels, both faster and slower than the end"));
                 }
-                Class::Flat if steady.trend.is_flagged => {
+                RunShape::Flat if steady.trend.is_flagged => {
                     remarks.push(format!("a trend of {trend:+.0} % from start to end"));
                 }
-                Class::Flat => {}
+                RunShape::Flat => {}
             }
             if !steady.is_steady {
                 remarks.push("no steady state".to_string());

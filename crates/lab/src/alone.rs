@@ -40,7 +40,7 @@ pub(crate) struct Alone<'a> {
 pub(crate) struct Next<'t> {
     pub(crate) task: &'t Task,
     pub(crate) driver: &'t dyn Driver,
-    server: &'t mut dyn Server,
+    pub(crate) server: &'t mut dyn Server,
     group: Option<&'t Group>,
     note: Option<&'t str>,
     pub(crate) arrivals: Option<Arrivals>,
@@ -128,9 +128,10 @@ impl Next<'_> {
                 Err(LabError::Interrupted)
             }
             Err(error) => {
+                let is_disconnect = error.is_disconnect();
                 let reason = with_last_words(&error, &mut *self.server, self.group);
                 measured.fail(reason.clone());
-                Err(LabError::Step { step: self.task.name.clone(), reason })
+                Err(LabError::Step { step: self.task.name.clone(), reason, is_disconnect })
             }
         }
     }

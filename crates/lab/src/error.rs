@@ -106,7 +106,7 @@ pub enum LabError {
     Memory { base: String, contender: String, needed: u64, most: u64 },
     /// The error of a step, with the related lines of the server's log.
     #[error("{step}: {reason}")]
-    Step { step: String, reason: String },
+    Step { step: String, reason: String, is_disconnect: bool },
     #[error(
         "{test}: at {rate} operations per second there are too few to judge {level}. Use --secs \
          {seconds} or more, or a longer limit"
@@ -148,6 +148,7 @@ impl LabError {
             LabError::Driven { error, .. } | LabError::Contender { error, .. } => {
                 error.is_disconnect()
             }
+            LabError::Step { is_disconnect, .. } => *is_disconnect,
             LabError::Wire(error)
             | LabError::Dbms(DbmsError::Wire(error))
             | LabError::Check(CheckError::Wire(error)) => error.is_disconnect(),

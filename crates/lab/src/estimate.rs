@@ -132,7 +132,7 @@ impl Piece {
 
 /// The forecast of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Estimate {
+pub struct PlanEstimate {
     /// The steps of every contender, in order; in a comparison, the tests.
     pub steps: Vec<String>,
     /// Of all contenders together.
@@ -156,7 +156,7 @@ pub struct RemoteNeeds {
     pub bytes: u64,
 }
 
-impl Estimate {
+impl PlanEstimate {
     /// The time within a comparison's budget, which does not include profiles.
     pub fn budgeted(&self) -> Duration {
         self.pieces.iter().collect::<Time>().total()
@@ -165,7 +165,7 @@ impl Estimate {
 
 /// The estimate for a plan on a machine with `cpus` CPUs and `memory` bytes of memory. Fails if a
 /// test does not exist.
-pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabError> {
+pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<PlanEstimate, LabError> {
     let held = plan.memory.map_or(memory, |most| most.0.min(memory));
     let machine = Machine { cpus, memory, held };
     if let Some(comparison) = plan.comparison() {
@@ -179,7 +179,7 @@ pub fn estimate(plan: &Plan, cpus: u32, memory: u64) -> Result<Estimate, LabErro
         pieces.push(end(one));
     }
     let disks = plan.contenders.iter().map(|one| machine.disk(one, workload));
-    Ok(Estimate {
+    Ok(PlanEstimate {
         steps: tasks.into_iter().map(|task| task.name).collect(),
         time: pieces.iter().collect(),
         disk: disks.max().unwrap_or(0),
@@ -362,7 +362,7 @@ mod tests {
         }
     }
 
-    fn of(plan: &Plan) -> Estimate {
+    fn of(plan: &Plan) -> PlanEstimate {
         estimate(plan, 2, 16 * GB).unwrap()
     }
 

@@ -38,7 +38,7 @@ pub use arrivals::TooFewArrivals;
 pub use compare::{Restarts, StoredBaselineError, stored_baseline};
 pub use confine::memory_hold;
 pub use error::LabError;
-pub use estimate::{Estimate, RemoteNeeds, Time, build_bytes, estimate, log_share, pace};
+pub use estimate::{PlanEstimate, RemoteNeeds, Time, build_bytes, estimate, log_share, pace};
 pub use event::{Enough, Event, Pace, Watch};
 pub use other_disk::on_other_disks;
 pub use remaining::Remaining;

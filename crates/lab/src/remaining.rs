@@ -7,7 +7,7 @@ use rqps_plan::{Comparison, Plan, Profiled};
 
 use crate::Event;
 use crate::compare::{MOST_PROFILED, PROFILE_ROUNDS};
-use crate::estimate::{Estimate, Kind, Piece};
+use crate::estimate::{Kind, Piece, PlanEstimate};
 use crate::measure::SECOND;
 use rqps_analysis::comparison::Interim;
 
@@ -104,7 +104,7 @@ impl Progress {
 }
 
 impl Work {
-    fn new(plan: &Plan, estimate: &Estimate) -> Work {
+    fn new(plan: &Plan, estimate: &PlanEstimate) -> Work {
         let (steps, began) = (estimate.steps.clone(), 0.0);
         let Some(comparison) = plan.comparison() else {
             let pieces = estimate.pieces.iter().map(Progress::new).collect();
@@ -275,7 +275,7 @@ impl Work {
 
 impl Remaining {
     /// Before anything starts; each plan with its estimate.
-    pub fn new<'a>(plans: impl IntoIterator<Item = (&'a Plan, &'a Estimate)>) -> Remaining {
+    pub fn new<'a>(plans: impl IntoIterator<Item = (&'a Plan, &'a PlanEstimate)>) -> Remaining {
         Remaining {
             workloads: plans.into_iter().map(|(plan, of)| Work::new(plan, of)).collect(),
             workload: 0,

@@ -1,6 +1,10 @@
 //! Monotonic time in nanoseconds, and sleeping until an instant of it.
 
+use std::num::NonZero;
 use std::time::Duration;
+
+use rustix::thread::{clock_nanosleep_absolute, set_current_timer_slack};
+use rustix::time::{ClockId, Timespec, clock_gettime};
 
 use crate::halt::Halt;
 
@@ -10,7 +14,7 @@ const LOOK: u64 = 50_000_000;
 /// CLOCK_MONOTONIC in nanoseconds.
 #[inline]
 pub fn now() -> u64 {
-    read(libc::CLOCK_MONOTONIC)
+    read(ClockId::Monotonic)
 }
 
 /// The clock of a worker: the machine's, or that of a test.
@@ -37,22 +41,20 @@ impl Clock for Monotonic {
 
     /// The kernel may delay a wake-up by the slack of the thread, 50 us by default (prctl(2)).
     fn sharpen(&self) {
-        // SAFETY: the call takes numbers, and changes the calling thread alone.
-        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
+        // Where it is forbidden, instants are less exact.
+        let _ = set_current_timer_slack(NonZero::new(1));
     }
 }
 
 /// CPU time of the calling thread in nanoseconds (CLOCK_THREAD_CPUTIME_ID).
 #[inline]
 pub(crate) fn thread_cpu() -> u64 {
-    read(libc::CLOCK_THREAD_CPUTIME_ID)
+    read(ClockId::ThreadCPUTime)
 }
 
 #[inline]
-fn read(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
-    unsafe { libc::clock_gettime(clock, &mut time) };
+fn read(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
@@ -63,21 +65,9 @@ fn sleep_until(deadline: u64, halt: &Halt) {
         if now >= deadline || halt.is_abandoned() {
             return;
         }
-        let wake = deadline.min(now + LOOK);
-        let wake = Duration::from_nanos(wake);
-        let time = libc::timespec {
-            tv_sec: wake.as_secs() as libc::time_t,
-            tv_nsec: wake.subsec_nanos() as libc::c_long,
-        };
-        // SAFETY: a valid clock, and a live timespec; the remainder is not requested. A signal ends
-        // the sleep early, and the loop continues it.
-        unsafe {
-            libc::clock_nanosleep(
-                libc::CLOCK_MONOTONIC,
-                libc::TIMER_ABSTIME,
-                &time,
-                std::ptr::null_mut(),
-            );
-        }
+        let wake = Duration::from_nanos(deadline.min(now + LOOK));
+        let time = Timespec { tv_sec: wake.as_secs() as i64, tv_nsec: wake.subsec_nanos().into() };
+        // A signal ends the sleep early, and the loop continues it.
+        let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
     }
 }

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use rqps_wire::{Cancel, Class, Error, Interrupter};
+use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 use crate::clock::{Clock, Monotonic, now, thread_cpu};
 use crate::crew::Failure;
@@ -530,7 +530,9 @@ impl DrivenThread {
             let effect = loop {
                 match work.execute() {
                     Ok(effect) => break effect,
-                    Err(error) if error.class() == Class::Retry && !self.halt.is_abandoned() => {
+                    Err(error)
+                        if error.class() == ErrorClass::Retry && !self.halt.is_abandoned() =>
+                    {
                         slice.retries += 1;
                     }
                     Err(error) => return Err(error),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rqps_wire::{Class, Error, Interrupter};
+use rqps_wire::{Error, ErrorClass, Interrupter};
 
 use crate::clock::{Clock, Monotonic};
 use crate::effect::Effect;
@@ -27,7 +27,7 @@ pub trait Work: Send {
     fn make(&mut self, halt: &Halt) -> Result<(), Error>;
 
     /// Performs the prepared operation and returns its effect. Called again for the same operation
-    /// after an error of [`Class::Retry`].
+    /// after an error of [`ErrorClass::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;
 
     /// Performs many operations, where another process performs them by itself, since each takes
@@ -176,7 +176,7 @@ impl<C: Clock> Worker<C> {
             let effect = loop {
                 match self.work.execute() {
                     Ok(effect) => break effect,
-                    Err(error) if error.class() == Class::Retry && !halt.is_abandoned() => {
+                    Err(error) if error.class() == ErrorClass::Retry && !halt.is_abandoned() => {
                         recorder.tally.retries += 1;
                     }
                     Err(error) => return Err(error),

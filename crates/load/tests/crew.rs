@@ -8,7 +8,7 @@ use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
 use rqps_load::{Crew, Effect, Failure, Halt, Moment, Order, Schedule, Until, Work};
-use rqps_wire::{Cancel, Class, Error, Interrupter};
+use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 /// Work that does what a test wants of its nth operation.
 struct Scripted<F> {
@@ -47,7 +47,7 @@ fn brief(_operation: u64, _socket: &mut UnixStream) -> Result<u64, Error> {
     Ok(1)
 }
 
-fn refused(class: Class) -> Error {
+fn refused(class: ErrorClass) -> Error {
     Error::Server { code: "40001".to_string(), message: "no".to_string(), class }
 }
 
@@ -117,7 +117,7 @@ fn a_run_of_some_time_ends_with_the_first_operation_after_it() {
 #[test]
 fn the_first_error_ends_everybody_and_is_the_one_that_is_told() {
     let fails = |operation, _: &mut UnixStream| match operation {
-        5 => Err(refused(Class::Stop)),
+        5 => Err(refused(ErrorClass::Stop)),
         _ => Ok(1),
     };
     let mut crew = Crew::start(vec![work(brief), work(fails)]).unwrap();
@@ -132,7 +132,7 @@ fn the_first_error_ends_everybody_and_is_the_one_that_is_told() {
 #[test]
 fn what_the_dbms_asks_to_be_tried_again_is_tried_again_and_counted() {
     let fails_twice = |attempt, _: &mut UnixStream| match attempt {
-        3 | 4 => Err(refused(Class::Retry)),
+        3 | 4 => Err(refused(ErrorClass::Retry)),
         _ => Ok(1),
     };
     let mut crew = Crew::start(vec![work(fails_twice)]).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use rqps_load::{
     Counters, Effect, Failure, Halt, Meter, Performed, Portion, Relay, Slice, Slicing, Turns, Work,
 };
-use rqps_wire::{Cancel, Class, Error, Interrupter};
+use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 /// Notes the order in which contenders are driven.
 struct Noted {
@@ -35,7 +35,7 @@ impl Work for Noted {
         self.operations += 1;
         if self.operations > self.fails_after {
             let (code, message) = ("57P01".to_string(), "gone".to_string());
-            return Err(Error::Server { code, message, class: Class::Gone });
+            return Err(Error::Server { code, message, class: ErrorClass::Gone });
         }
         Ok(Effect::read(2))
     }

@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
+
 /// What the statements of a test do. Tests of a class have much in common, such as their noise and
 /// the causes of a slowdown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(into = "&'static str", try_from = "String")]
 pub enum Class {
     Point,
     /// Point queries of a few rows by all clients.
@@ -94,6 +97,24 @@ impl Class {
     }
 }
 
+impl From<Class> for &'static str {
+    fn from(class: Class) -> Self {
+        class.name()
+    }
+}
+
+impl TryFrom<String> for Class {
+    type Error = String;
+
+    /// One of a newer rqps is no default: tests of it may write.
+    fn try_from(name: String) -> Result<Class, String> {
+        Class::from_name(&name).ok_or_else(|| {
+            let all: Vec<&str> = Class::ALL.iter().map(|class| class.name()).collect();
+            format!("unknown class '{name}' (there are: {})", all.join(", "))
+        })
+    }
+}
+
 impl fmt::Display for Class {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -111,5 +132,18 @@ mod tests {
         }
         assert_eq!(Class::from_name("analytic"), None);
         assert_eq!(Class::from_name(""), None);
+    }
+
+    #[test]
+    fn a_stored_class_that_is_not_known_is_an_error_and_no_default() {
+        let stored = |class: &str| {
+            let text = format!("id = 'q1'\nclass = '{class}'\n");
+            toml::from_str::<crate::SqlTest>(&text)
+        };
+        let known = stored("hot point").unwrap();
+        assert_eq!(known.class, Class::HotPoint);
+        assert!(toml::to_string(&known).unwrap().contains("class = \"hot point\""));
+        let error = stored("analytic").unwrap_err().to_string();
+        assert!(error.contains("unknown class 'analytic' (there are: point, "), "{error}");
     }
 }

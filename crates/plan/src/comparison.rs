@@ -189,10 +189,15 @@ pub enum ComparisonError {
     )]
     ProfiledInside(String),
     #[error(
-        "cannot compare {0} by whole runs: it is a remote server, which is compared by slices. Use \
-         --method slices, and a workload that can be cut into slices"
+        "cannot run the {1} on {0}: each run of it begins with an empty data directory, and {0} is a \
+         remote server. Use another workload"
     )]
-    RemoteRuns(String),
+    RemoteChain(String, &'static str),
+    #[error(
+        "--max-rate limits slices, and whole runs have none. Drop it, or use --rate for operations that \
+         are due"
+    )]
+    CappedRuns,
     #[error(
         "cannot compare {0} on {1} loads: a remote server keeps one load of each contender. Drop --loads"
     )]
@@ -367,7 +372,9 @@ impl Comparison {
     }
 
     fn validate_remote(&self, contenders: &[crate::Contender]) -> Result<(), ComparisonError> {
-        use ComparisonError::{CappedBuilds, MaxRate, RemoteLoads, RemoteRuns, Restarted};
+        use ComparisonError::{
+            CappedBuilds, CappedRuns, MaxRate, RemoteChain, RemoteLoads, Restarted,
+        };
         for name in &self.restarted {
             match contenders.iter().find(|one| one.name() == *name) {
                 None => return Err(Restarted(name.clone(), "no contender has this name")),
@@ -388,8 +395,11 @@ impl Comparison {
             self.validate_read_only(contenders)?;
         }
         let Some(remote) = remote else { return Ok(()) };
-        if self.uses(Method::Runs) {
-            return Err(RemoteRuns(remote.name()));
+        if self.of.is_chain() {
+            return Err(RemoteChain(remote.name(), self.of.title()));
+        }
+        if self.max_rate.is_some() && self.uses(Method::Runs) {
+            return Err(CappedRuns);
         }
         match self.loads {
             Some(loads @ 2..) => Err(RemoteLoads(remote.name(), loads)),

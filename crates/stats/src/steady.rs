@@ -24,7 +24,7 @@ const RESAMPLES: usize = 200;
 /// How the level of a run behaves (Barrett and others, Virtual machine warmup blows hot and cold,
 /// 2017), for rates: more is faster.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum RunShape {
     Flat,
     /// Faster at the end than before.
     WarmUp,
@@ -53,7 +53,7 @@ pub struct Steady {
     /// After the cut.
     pub trend: Trend,
     /// After the warm-up: MSER must not hide the levels that it cuts.
-    pub class: Class,
+    pub class: RunShape,
     /// The first second of every level but the first.
     pub changes: Vec<usize>,
 }
@@ -175,7 +175,7 @@ fn penalty(values: &[f64]) -> f64 {
     3.0 * tau(&rest).max(1.0) * variance(&rest) * (count as f64).ln()
 }
 
-fn class(values: &[f64], changes: &[usize]) -> Class {
+fn class(values: &[f64], changes: &[usize]) -> RunShape {
     let mut bounds = vec![0];
     bounds.extend(changes);
     bounds.push(values.len());
@@ -186,10 +186,10 @@ fn class(values: &[f64], changes: &[usize]) -> Class {
     let was_slower = levels.iter().any(|level| *level < last - near);
     let was_faster = levels.iter().any(|level| *level > last + near);
     match (was_slower, was_faster) {
-        (false, false) => Class::Flat,
-        (true, false) => Class::WarmUp,
-        (false, true) => Class::SlowDown,
-        (true, true) => Class::MultiLevel,
+        (false, false) => RunShape::Flat,
+        (true, false) => RunShape::WarmUp,
+        (false, true) => RunShape::SlowDown,
+        (true, true) => RunShape::MultiLevel,
     }
 }
 
@@ -210,10 +210,10 @@ mod tests {
     fn levels_are_classed_by_where_they_end() {
         let mut random = Xoshiro256PlusPlus::seed_from_u64(13);
         for (levels, class) in [
-            (&[(300, 1000.0)][..], Class::Flat),
-            (&[(100, 700.0), (200, 1000.0)], Class::WarmUp),
-            (&[(150, 1000.0), (150, 800.0)], Class::SlowDown),
-            (&[(100, 700.0), (100, 1300.0), (100, 1000.0)], Class::MultiLevel),
+            (&[(300, 1000.0)][..], RunShape::Flat),
+            (&[(100, 700.0), (200, 1000.0)], RunShape::WarmUp),
+            (&[(150, 1000.0), (150, 800.0)], RunShape::SlowDown),
+            (&[(100, 700.0), (100, 1300.0), (100, 1000.0)], RunShape::MultiLevel),
         ] {
             let hits = (0..20)
                 .filter(|seed| steady(&run(&mut random, levels), *seed).unwrap().class == class)
@@ -286,7 +286,7 @@ mod tests {
         assert_eq!([30, 50, 100, 301].map(warm_up), [5, 5, 10, 31]);
         assert_eq!(steady(&[1.0; 24], 1), None);
         assert_eq!(steady(&[], 1), None);
-        assert_eq!(steady(&[1.0; 25], 1).unwrap().class, Class::Flat);
+        assert_eq!(steady(&[1.0; 25], 1).unwrap().class, RunShape::Flat);
         assert_eq!(bins(&[1.0, 3.0, 5.0, 7.0, 9.0], 2), [2.0, 6.0]);
     }
 }

@@ -16,8 +16,11 @@ const JOURNAL: &str = "results.sqlite-journal";
 /// Files beside it that SQLite opens by itself.
 const BESIDE: [&str; 3] = [JOURNAL, "results.sqlite-wal", "results.sqlite-shm"];
 
-/// The beginning of the file (SQLite, Database File Format, 1.3).
+/// The header of the file, what it begins with, and where its "user version" is (SQLite, Database
+/// File Format, 1.3).
+const HEADER: u64 = 100;
 const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+const USER_VERSION: std::ops::Range<usize> = 60..64;
 
 /// The longest value: a number for each second of a month has a tenth of that.
 const LONGEST_VALUE: i32 = 64 << 20;
@@ -52,8 +55,8 @@ pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Rejects a folder without results, and results that are not rqps's, as far as this shows without
-/// opening them for writing.
+/// Rejects a folder without results, and results that are not rqps's or have another schema, as far
+/// as this shows without opening them for writing.
 pub(crate) fn refuse_foreign(root: &Path) -> Result<(), StoreError> {
     let damaged = |reason: &str| StoreError::damaged(root.join(RESULTS), reason);
     if root.join(RESULTS).symlink_metadata().is_err() {
@@ -63,14 +66,33 @@ pub(crate) fn refuse_foreign(root: &Path) -> Result<(), StoreError> {
         own(root, name)?;
     }
     let mut start = Vec::new();
-    let read = open_own(root, RESULTS)?.take(MAGIC.len() as u64).read_to_end(&mut start);
+    let read = open_own(root, RESULTS)?.take(HEADER).read_to_end(&mut start);
     read.map_err(file("read", &root.join(RESULTS)))?;
     match start.as_slice() {
         // With a journal, the beginning may be there.
         _ if root.join(JOURNAL).exists() => Ok(()),
         b"" => Err(damaged("it is empty")),
-        start if start != MAGIC => Err(damaged("it is not an SQLite database")),
-        _ => Ok(()),
+        start if !start.starts_with(MAGIC) => Err(damaged("it is not an SQLite database")),
+        start => match start.get(USER_VERSION).and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => of_this_schema(root, u32::from_be_bytes(bytes)),
+            // SQLite tells what is missing.
+            None => Ok(()),
+        },
+    }
+}
+
+fn of_this_schema(root: &Path, found: u32) -> Result<(), StoreError> {
+    match found {
+        schema::VERSION => Ok(()),
+        // SQLite's own beginning.
+        0 => Err(StoreError::damaged(
+            root.join(RESULTS),
+            "it is a database that rqps did not create",
+        )),
+        found => {
+            let path = root.to_path_buf();
+            Err(StoreError::Version { path, found, expected: schema::VERSION })
+        }
     }
 }
 
@@ -91,15 +113,7 @@ pub(crate) fn open(root: &Path, read_only: bool) -> Result<Connection, StoreErro
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_VALUE).map_err(damaged)?;
     let found: u32 =
         connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_err(damaged)?;
-    if found != schema::VERSION {
-        return Err(match found {
-            // SQLite's own beginning.
-            0 => StoreError::damaged(results, "it is a database that rqps did not create"),
-            found => {
-                StoreError::Version { path: root.to_path_buf(), found, expected: schema::VERSION }
-            }
-        });
-    }
+    of_this_schema(root, found)?;
     // SQLite reads the missing part of the last page as zeros.
     let number = |name: &str| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
     let pages = number("page_count").map_err(damaged)?;

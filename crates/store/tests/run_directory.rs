@@ -426,6 +426,11 @@ fn other_versions_and_damage_are_named() {
             .to_string()
             .contains("has schema 99; this rqps reads schema 7.")
     );
+    // Nothing is written into a run that cannot be resumed.
+    fs::remove_file(path.join("lock")).unwrap();
+    let refused = RunDirectory::resume(path).err().unwrap().to_string();
+    assert!(refused.contains("has schema 99"), "{refused}");
+    assert!(!path.join("lock").exists());
 }
 
 #[test]

@@ -10,7 +10,7 @@ pub enum Error {
     /// The DBMS refused a statement. `code` is the SQLSTATE, with MySQL's number before it, or
     /// SQLite's extended result code.
     #[error("{} ({})", printable(message), printable(code))]
-    Server { code: String, message: String, class: Class },
+    Server { code: String, message: String, class: ErrorClass },
     #[error("the server closed the connection")]
     Closed,
     #[error(transparent)]
@@ -39,7 +39,7 @@ pub enum Error {
 
 /// What to do after an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ErrorClass {
     /// The DBMS chose this transaction as a victim; the same operation may be retried.
     Retry,
     /// Measuring further would be meaningless.
@@ -49,20 +49,20 @@ pub enum Class {
 }
 
 impl Error {
-    pub fn class(&self) -> Class {
+    pub fn class(&self) -> ErrorClass {
         match self {
             Error::Server { class, .. } => *class,
             Error::Closed
             | Error::Interrupted(_)
             | Error::Io(_)
             | Error::Connect { .. }
-            | Error::TooLate { .. } => Class::Gone,
-            _ => Class::Stop,
+            | Error::TooLate { .. } => ErrorClass::Gone,
+            _ => ErrorClass::Stop,
         }
     }
 
     /// Whether the server has ended or cannot be reached; otherwise it refused.
     pub fn is_disconnect(&self) -> bool {
-        self.class() == Class::Gone
+        self.class() == ErrorClass::Gone
     }
 }

@@ -30,7 +30,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 pub use address::Address;
-pub use error::{Class, Error};
+pub use error::{Error, ErrorClass};
 pub use lift::lift;
 pub use login::{ChannelBinding, Login, ServerKey, Terms};
 pub use patience::tell_of_waiting;
@@ -188,7 +188,7 @@ pub fn query_if_allowed(
     sql: &str,
 ) -> Result<Option<Vec<Row>>, Error> {
     match connection.query(sql) {
-        Err(Error::Server { class: Class::Stop, .. }) => Ok(None),
+        Err(Error::Server { class: ErrorClass::Stop, .. }) => Ok(None),
         answer => answer.map(Some),
     }
 }

@@ -31,7 +31,7 @@ fn repeated(mut run: impl FnMut() -> Result<(), Error>) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Class;
+    use crate::ErrorClass;
 
     #[test]
     fn only_a_timeout_is_a_reason_to_try_again_and_not_for_ever() {
@@ -40,7 +40,7 @@ mod tests {
             let done = repeated(|| {
                 tries += 1;
                 let (code, message) = (code.to_string(), String::new());
-                let error = Error::Server { code, message, class: Class::Stop };
+                let error = Error::Server { code, message, class: ErrorClass::Stop };
                 if tries > ended { Ok(()) } else { Err(error) }
             });
             (tries, done.is_ok())

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use rqps_system::Cancel;
 
 use crate::address::Address;
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 use crate::patience::Waits;
 use crate::socket::{LONGEST_MESSAGE, Socket};
 use crate::{Connection, Interrupter, Row, RowVisitor, Statement, Type, Value};
@@ -95,7 +95,7 @@ fn rows(answer: &str) -> Result<Vec<Row>, Error> {
         Some(&ROWS) => Ok(answer[1..].lines().map(row).collect()),
         Some(&REFUSED) => {
             let (code, message) = (CODE.to_string(), answer[1..].to_string());
-            Err(Error::Server { code, message, class: Class::Stop })
+            Err(Error::Server { code, message, class: ErrorClass::Stop })
         }
         _ => Err(violated("an answer is neither rows nor an error")),
     }
@@ -188,7 +188,7 @@ mod tests {
         let error = asked(answered(&Err("Corruption: block checksum mismatch".to_string())));
         let error = error.unwrap_err();
         assert_eq!(error.to_string(), "Corruption: block checksum mismatch (rocksdb)");
-        assert_eq!(error.class(), Class::Stop);
+        assert_eq!(error.class(), ErrorClass::Stop);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::iterators::IterationValue;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use rustix::time::{ClockId, clock_gettime};
 
 use crate::WorkerError;
 use crate::data::{Key, VALUE_BYTES, ValuePool, below, key};
@@ -250,16 +251,16 @@ impl OperationStretch<'_> {
             Limit::Operations(most) => (u64::MAX, most),
         };
         let mut done = StretchResult::default();
-        let cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID);
-        let began = clock(libc::CLOCK_MONOTONIC);
+        let cpu = clock(ClockId::ThreadCPUTime);
+        let began = clock(ClockId::Monotonic);
         while done.nanos < time && done.operations < most {
             done.rows += operation()?;
             done.operations += 1;
-            let mut ended = clock(libc::CLOCK_MONOTONIC);
+            let mut ended = clock(ClockId::Monotonic);
             if delay > 0 {
                 let (from, mut spent) = (ended, 0);
                 while spent < delay {
-                    ended = clock(libc::CLOCK_MONOTONIC);
+                    ended = clock(ClockId::Monotonic);
                     spent = ended - from;
                 }
                 if spent < delay + INTERRUPTION {
@@ -271,17 +272,15 @@ impl OperationStretch<'_> {
             times.0.saturating_record(nanos - done.nanos);
             done.nanos = nanos;
         }
-        done.cpu = clock(libc::CLOCK_THREAD_CPUTIME_ID) - cpu;
+        done.cpu = clock(ClockId::ThreadCPUTime) - cpu;
         Ok(done)
     }
 }
 
 /// Nanoseconds of a clock.
 #[inline]
-pub(crate) fn clock(clock: libc::clockid_t) -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: a valid clock and a live timespec; the call cannot fail for them.
-    unsafe { libc::clock_gettime(clock, &mut time) };
+pub(crate) fn clock(clock: ClockId) -> u64 {
+    let time = clock_gettime(clock);
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 

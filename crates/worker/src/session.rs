@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::{Duration, Instant};
 
+use rustix::time::ClockId;
+
 use crate::WorkerError;
 use crate::check::read_all;
 use crate::database::{COUNTED, Database, ThreadCounters};
@@ -92,7 +94,7 @@ impl Shared {
         let mut rows: Vec<String> =
             of_clients.map(|(name, count)| format!("{name}\t{count}")).collect();
         let serving = self.serving.load(Ordering::Relaxed);
-        let background = clock(libc::CLOCK_PROCESS_CPUTIME_ID).saturating_sub(serving);
+        let background = clock(ClockId::ProcessCPUTime).saturating_sub(serving);
         rows.extend([format!("cpu.serving\t{serving}"), format!("cpu.background\t{background}")]);
         let gauge = |name: &&str| Some(format!("{name}\t{}\tgauge", database.get().number(name)?));
         rows.extend(GAUGES.iter().filter_map(gauge));
@@ -162,7 +164,7 @@ impl<'a> Session<'a> {
 
     pub(crate) fn answer(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
         let answer = self.reply(request);
-        let now = clock(libc::CLOCK_THREAD_CPUTIME_ID);
+        let now = clock(ClockId::ThreadCPUTime);
         self.shared.serving.fetch_add(now - self.cpu, Ordering::Relaxed);
         self.cpu = now;
         answer

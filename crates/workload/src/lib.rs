@@ -224,6 +224,11 @@ impl Wanted {
         Wanted { of: &COMPARED[0], version: None, names: microbenchmark::usual() }
     }
 
+    /// All names, for help.
+    pub fn names() -> String {
+        COMPARED.iter().map(|one| one.name).collect::<Vec<_>>().join(", ")
+    }
+
     /// All forms, for help.
     pub fn about() -> String {
         COMPARED.iter().map(|one| one.about).collect::<Vec<_>>().join("; ")
@@ -249,7 +254,7 @@ impl FromStr for Wanted {
         let is_complete = !(of.needs_names && names.is_empty()) && names != [""];
         match is_complete && (of.has_versions || version.is_none()) {
             true => Ok(Wanted { of, version, names }),
-            false => Err(format!("'{text}' is not a workload. Write {}", of.syntax)),
+            false => Err(format!("'{text}' is not a whole workload. Write {}", of.syntax)),
         }
     }
 }
@@ -282,7 +287,7 @@ mod tests {
             error("micor:scan"),
             "unknown workload 'micor:scan': did you mean 'micro'? (there are: micro, ibench, pgbench, lua, sql, tpcc, tpch, rocksdb)"
         );
-        let syntax = "is not a workload. Write micro:TEST,… or micro:GROUP";
+        let syntax = "is not a whole workload. Write micro:TEST,… or micro:GROUP";
         for text in ["micro", "micro:", "micro@2:scan"] {
             assert_eq!(error(text), format!("'{text}' {syntax}"));
         }

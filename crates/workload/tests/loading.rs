@@ -3,7 +3,7 @@
 mod common;
 
 use common::{Fixture, plan, run};
-use rqps_wire::{Class, scalar};
+use rqps_wire::{ErrorClass, scalar};
 
 const COLUMNS: [&str; 2] = ["id", "v"];
 
@@ -26,7 +26,7 @@ fn lines_are_loaded_counted_and_refused_as_one() {
         assert_eq!(sum.unwrap().unwrap(), "1250025000", "{contender}");
 
         let missing = connection.load("nowhere", &COLUMNS, &lines(1, 9)).unwrap_err();
-        assert_eq!(missing.class(), Class::Stop, "{contender}: {missing}");
+        assert_eq!(missing.class(), ErrorClass::Stop, "{contender}: {missing}");
         assert!(missing.to_string().contains("nowhere"), "{contender}: {missing}");
         // Rows that are there already: Postgres refuses the load, the others do not count them.
         let again = connection.load("t", &COLUMNS, &lines(40_001, 100_000));

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use console::{Style, measure_text_width, truncate_str};
-use rqps_lab::{Estimate, Event, Pace};
+use rqps_lab::{Event, Pace, PlanEstimate};
 use rqps_plan::Plan;
 
 use super::lines::{Told, told};
@@ -84,7 +84,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(title: String, plan: &Plan, estimate: &Estimate) -> Board {
+    pub(super) fn new(title: String, plan: &Plan, estimate: &PlanEstimate) -> Board {
         let names = plan.contenders.iter().map(|one| one.name());
         let is_comparison = plan.comparison().is_some();
         let columns: Vec<String> = names.skip(usize::from(is_comparison)).collect();

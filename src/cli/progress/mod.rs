@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use console::Term;
 use rqps_dbms::source::Progress as Fetch;
-use rqps_lab::{Estimate, Event, LabError, Remaining};
+use rqps_lab::{Event, LabError, PlanEstimate, Remaining};
 use rqps_plan::{Plan, Source};
 use rqps_system::{Cancel, Cancelled};
 
@@ -181,10 +181,10 @@ impl Progress {
         let estimate = |(title, plan): (String, &'a Plan)| {
             Ok((title, plan, rqps_lab::estimate(plan, cpus, memory)?))
         };
-        let all: Vec<(String, &Plan, Estimate)> =
+        let all: Vec<(String, &Plan, PlanEstimate)> =
             plans.into_iter().map(estimate).collect::<Result<_, LabError>>()?;
         let remaining = Remaining::new(all.iter().map(|(_, plan, estimate)| (*plan, estimate)));
-        let board = |(title, plan, estimate): &(String, &Plan, Estimate)| {
+        let board = |(title, plan, estimate): &(String, &Plan, PlanEstimate)| {
             Board::new(title.clone(), plan, estimate)
         };
         Ok(Progress {

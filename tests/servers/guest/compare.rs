@@ -132,7 +132,7 @@ fn settings_that_a_session_cannot_have_are_named_before_anything_is_made() {
         assert!(!rqps.out().exists());
     }
     for (more, text) in [
-        ("--method runs", "compared by slices"),
+        ("--method runs --max-rate 100", "--max-rate limits slices"),
         ("--loads 2", "cannot compare"),
         ("--memory 1G", "cannot limit the memory of 'a'"),
         ("--profile", "cannot profile a: it is a remote server"),
@@ -146,8 +146,8 @@ fn settings_that_a_session_cannot_have_are_named_before_anything_is_made() {
     assert_eq!(server.everything(), before);
 }
 
-#[test]
-fn others_go_on_without_a_server_that_goes_away_and_it_is_tried_again() {
+/// Of three contenders, the server of the third goes away in the first round.
+fn without_the_third(method: &str) {
     let rqps = Rqps::with_own_locks();
     let (one, other, lost) =
         (with_guest(&rqps, &[]), with_guest(&rqps, &[]), with_guest(&rqps, &[]));
@@ -157,7 +157,7 @@ fn others_go_on_without_a_server_that_goes_away_and_it_is_tried_again() {
     let contenders: Vec<String> = contenders.map(|(name, url)| format!("{name}={url}")).collect();
     let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
     words.extend(POINT.split(' '));
-    words.extend(["--rounds", "3"]);
+    words.extend(["--rounds", "3", "--method", method]);
     let running = start(&rqps, &words);
     running.wait_for("round 1:");
     drop(lost);
@@ -173,6 +173,41 @@ fn others_go_on_without_a_server_that_goes_away_and_it_is_tried_again() {
     // It is no failure of its tests, so a later session would include it again.
     assert_ne!(found["contenders"][1]["tests"][0]["label"], "invalid", "{found}");
     assert_eq!([one.everything(), other.everything()], before);
+}
+
+#[test]
+fn others_go_on_without_a_server_that_goes_away_and_it_is_tried_again() {
+    without_the_third("slices");
+}
+
+#[test]
+fn whole_runs_go_on_without_a_server_that_goes_away() {
+    without_the_third("runs");
+}
+
+#[test]
+fn at_a_rate_servers_are_compared_by_whole_runs_also_with_a_build() {
+    let rqps = Rqps::with_own_locks();
+    let (one, other) = (with_guest(&rqps, &[]), with_guest(&rqps, &[]));
+    let before = [one.everything(), other.everything()];
+    let urls = [&one, &other].map(|server| server.url("guest", "bench"));
+    let contenders = format!("a={} b={} c=postgres@17.6", urls[0], urls[1]);
+    let more =
+        "--workload micro:point-query --rows 2K --secs 0.5 --rate 600 --rounds 3 --no-guards";
+    let ended = compare(&rqps, &contenders, more);
+    assert!(matches!(ended.status.code(), Some(0 | 1)), "{}{}", ended.stdout, ended.stderr);
+    let found = comparison(&rqps);
+    assert_eq!(found["scope"], "instance");
+    for contender in found["contenders"].as_array().unwrap() {
+        let test = &contender["tests"][0];
+        assert_eq!((&test["method"], &test["clock"]), (&"runs".into(), &"response".into()));
+        assert!(test["times"]["p50"]["contender_ns"].as_f64() > Some(1_000.0), "{test}");
+    }
+    let remarks = found["remarks"].to_string();
+    assert!(remarks.contains("Round trip to a "), "{remarks}");
+    assert!(!remarks.contains("others executed"), "{remarks}");
+    assert_eq!([one.everything(), other.everything()], before);
+    rqps.assert_nothing_is_left();
 }
 
 #[test]

@@ -15,7 +15,7 @@ use super::pair::{Pair, kind};
 use super::profile::Profiled;
 use super::query_plans::changes;
 use crate::builds::{Alike, alike};
-use crate::diagnosis::{Builds, Environment, Evidence, Planning, Verdict as Decided};
+use crate::diagnosis::{Builds, Decided, Environment, Evidence, Planning};
 
 /// The noise of the reference loop on an idle machine, as a log: a smaller change means nothing.
 const REFERENCE_LOOP_NOISE: f64 = 0.03;

@@ -12,7 +12,7 @@ use rqps_store::{RoundRecord, Run};
 use super::drift::Drift;
 use super::observed::{Quantity, clients_of, level};
 use super::pair::Pair;
-use crate::diagnosis::{Change, Cost, Estimate, Part};
+use crate::diagnosis::{Change, Cost, Part, ValueRange};
 
 /// Less than this per statement is background work of a server, which depends on the time and not
 /// on the statements. By unit.
@@ -304,8 +304,8 @@ impl Pair<'_> {
     }
 }
 
-fn wider(of: Estimate, by: f64) -> Estimate {
-    Estimate::new(of.value, of.low - by, of.high + by)
+fn wider(of: ValueRange, by: f64) -> ValueRange {
+    ValueRange::new(of.value, of.low - by, of.high + by)
 }
 
 /// Microseconds of a connection's time per statement.
@@ -368,8 +368,8 @@ fn per_operation(pass: &RoundRecord, contender: &str, counter: &str, more: f64) 
     Some((side.engine.get(counter).unwrap_or(0) as f64 + more) / side.watched as f64)
 }
 
-pub(super) fn estimate(of: &rqps_stats::Estimate) -> Estimate {
-    Estimate::new(of.value, of.interval.low, of.interval.high)
+pub(super) fn estimate(of: &rqps_stats::Estimate) -> ValueRange {
+    ValueRange::new(of.value, of.interval.low, of.interval.high)
 }
 
 /// 0 without values.
@@ -379,10 +379,10 @@ pub(super) fn mean(values: impl Iterator<Item = f64>) -> f64 {
 }
 
 /// The mean of the rounds with its 95 % interval.
-pub(super) fn interval(rounds: &[f64]) -> Estimate {
+pub(super) fn interval(rounds: &[f64]) -> ValueRange {
     match t_interval(rounds, None, 0.05) {
         Some(of) => estimate(&of),
-        None => Estimate::new(0.0, f64::NEG_INFINITY, f64::INFINITY),
+        None => ValueRange::new(0.0, f64::NEG_INFINITY, f64::INFINITY),
     }
 }
 

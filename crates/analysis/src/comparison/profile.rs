@@ -6,7 +6,7 @@ use rqps_stats::profile::{
 };
 use rqps_store::{ProfileRecord, Run};
 
-use crate::diagnosis::{Estimate, Growth};
+use crate::diagnosis::{Growth, ValueRange};
 
 /// A test that was profiled, of a contender and the baseline.
 pub struct Profiled<'a> {
@@ -88,7 +88,7 @@ impl Profiled<'_> {
     pub fn growths(&self) -> Vec<Growth> {
         let of = |function: &Function| Growth {
             frame: function.name.clone(),
-            change: Estimate::new(
+            change: ValueRange::new(
                 function.change.value,
                 function.change.interval.low,
                 function.change.interval.high,

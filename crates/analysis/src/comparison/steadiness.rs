@@ -3,7 +3,7 @@
 //! An unsteady run is reported and not dropped: that would be choosing runs by their result.
 
 use rqps_plan::{CONTROL, Method};
-use rqps_stats::steady::{Class, Steady, steady};
+use rqps_stats::steady::{RunShape, Steady, steady};
 
 use super::{Observed, Results, rates};
 
@@ -30,12 +30,12 @@ impl Unsteady {
 /// How a run was not steady; none if it was.
 fn way(seen: &Steady) -> Option<&'static str> {
     match seen.class {
-        Class::WarmUp => Some("warm-up"),
-        Class::SlowDown => Some("slow-down"),
-        Class::MultiLevel => Some("several levels"),
-        Class::Flat if seen.trend.is_flagged => Some("trend"),
-        Class::Flat if !seen.is_steady => Some("no steady state"),
-        Class::Flat => None,
+        RunShape::WarmUp => Some("warm-up"),
+        RunShape::SlowDown => Some("slow-down"),
+        RunShape::MultiLevel => Some("several levels"),
+        RunShape::Flat if seen.trend.is_flagged => Some("trend"),
+        RunShape::Flat if !seen.is_steady => Some("no steady state"),
+        RunShape::Flat => None,
     }
 }
 

@@ -52,11 +52,11 @@ pub fn budget_text(evidence: &Evidence) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::evidence::{Cost, Estimate};
+    use super::super::evidence::{Cost, ValueRange};
     use super::*;
 
     fn cost(change: f64) -> Cost {
-        let change = Estimate::new(change, change - 0.5, change + 0.5);
+        let change = ValueRange::new(change, change - 0.5, change + 0.5);
         Cost { base: 50.0, contender: 50.0 + change.value, change }
     }
 

@@ -9,15 +9,15 @@ use super::executed::Executed;
 
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Estimate {
+pub struct ValueRange {
     pub value: f64,
     pub low: f64,
     pub high: f64,
 }
 
-impl Estimate {
-    pub fn new(value: f64, low: f64, high: f64) -> Estimate {
-        Estimate { value, low, high }
+impl ValueRange {
+    pub fn new(value: f64, low: f64, high: f64) -> ValueRange {
+        ValueRange { value, low, high }
     }
 
     /// The whole interval is above `limit`.
@@ -31,19 +31,19 @@ impl Estimate {
     }
 
     /// With baseline and contender swapped.
-    pub fn negated(&self) -> Estimate {
-        Estimate { value: -self.value, low: -self.high, high: -self.low }
+    pub fn negated(&self) -> ValueRange {
+        ValueRange { value: -self.value, low: -self.high, high: -self.low }
     }
 
     /// `self`, or with baseline and contender swapped where `sign` is negative.
-    pub(super) fn times(&self, sign: f64) -> Estimate {
+    pub(super) fn times(&self, sign: f64) -> ValueRange {
         if sign < 0.0 { self.negated() } else { *self }
     }
 }
 
 /// The verdict on a test, which comes before its causes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Decided {
     Regression,
     Improvement,
     /// The same rate, at a higher cost.
@@ -93,7 +93,7 @@ impl Part {
 pub struct Cost {
     pub base: f64,
     pub contender: f64,
-    pub change: Estimate,
+    pub change: ValueRange,
 }
 
 /// A metric whose whole interval is within a quarter counts as unchanged: causes show in metrics
@@ -107,7 +107,7 @@ pub struct Change {
     /// The amount per operation of the baseline and of the contender, in the unit of the metric.
     pub base: f64,
     pub contender: f64,
-    pub log: Estimate,
+    pub log: ValueRange,
     pub noise: f64,
 }
 
@@ -153,7 +153,7 @@ pub struct Dips {
     /// Seconds from checkpoint to checkpoint.
     pub checkpoint_interval: Option<f64>,
     /// The change of the share of time in stalls, or of the spread between runs.
-    pub stalls: Option<Estimate>,
+    pub stalls: Option<ValueRange>,
     /// Seconds by which dips follow vacuum, purge or compaction; none if those did not run.
     pub collector_lag: Option<f64>,
     /// Vacuum, purge and compaction were observed.
@@ -173,7 +173,7 @@ pub struct Planning {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Growth {
     pub frame: String,
-    pub change: Estimate,
+    pub change: ValueRange,
 }
 
 /// How the builds of baseline and contender were compiled, if known.
@@ -195,13 +195,13 @@ pub struct Evidence {
     pub class: Class,
     pub base: String,
     pub contender: String,
-    pub verdict: Verdict,
+    pub verdict: Decided,
     /// The command that measures the test again.
     pub again: String,
     /// That command takes `--profile`.
     pub can_be_profiled: bool,
     /// ln(operations per second of the contender / of the baseline).
-    pub theta: Estimate,
+    pub theta: ValueRange,
     /// The smallest change that matters, as a log.
     pub margin: f64,
     /// Connections.
@@ -236,7 +236,7 @@ pub struct Evidence {
     /// The tests that only read have not changed.
     pub reads_unaffected: Option<bool>,
     /// The suite shift, as a log.
-    pub suite: Option<Estimate>,
+    pub suite: Option<ValueRange>,
     pub builds: Builds,
     /// Settings with different values.
     pub settings: Vec<String>,
@@ -253,10 +253,10 @@ impl Evidence {
             class,
             base: String::new(),
             contender: String::new(),
-            verdict: Verdict::default(),
+            verdict: Decided::default(),
             again: String::new(),
             can_be_profiled: false,
-            theta: Estimate::default(),
+            theta: ValueRange::default(),
             margin: 0.0,
             clients: 0,
             time: Cost::default(),

@@ -2,7 +2,7 @@
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::evidence::Estimate;
+use super::evidence::ValueRange;
 
 /// The half-width of a 95 % interval in standard errors, if those are known. Intervals of few
 /// rounds are wider, since their errors are uncertain, and so are the errors that are taken from
@@ -16,8 +16,8 @@ const CHANCE: f64 = 0.05;
 /// y = intercept + slope * x.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Line {
-    pub intercept: Estimate,
-    pub slope: Estimate,
+    pub intercept: ValueRange,
+    pub slope: ValueRange,
     /// The probability that points of a line are at least as far from it as these: chi-square with
     /// as many degrees of freedom as there are points beyond two.
     pub p: f64,
@@ -32,11 +32,11 @@ impl Line {
 
 /// A line through points whose intervals are known: least squares, weighted by their precision.
 /// None for less than three points, or all at one place.
-pub fn fit_line(points: &[(f64, Estimate)]) -> Option<Line> {
+pub fn fit_line(points: &[(f64, ValueRange)]) -> Option<Line> {
     if points.len() < FEWEST {
         return None;
     }
-    let error = |y: &Estimate| (y.high - y.low) / (2.0 * Z);
+    let error = |y: &ValueRange| (y.high - y.low) / (2.0 * Z);
     let sum = |of: fn(f64, f64) -> f64| -> f64 {
         points.iter().map(|(x, y)| of(*x, y.value) / error(y).powi(2)).sum()
     };
@@ -50,10 +50,10 @@ pub fn fit_line(points: &[(f64, Estimate)]) -> Option<Line> {
     let (intercept, slope) = ((xx * y - x * xy) / spread, (w * xy - x * y) / spread);
     let estimate = |value: f64, variance: f64| {
         let half = Z * variance.sqrt();
-        Estimate::new(value, value - half, value + half)
+        ValueRange::new(value, value - half, value + half)
     };
     let distance =
-        |(x, y): &(f64, Estimate)| ((y.value - intercept - slope * x) / error(y)).powi(2);
+        |(x, y): &(f64, ValueRange)| ((y.value - intercept - slope * x) / error(y)).powi(2);
     let distances: f64 = points.iter().map(distance).sum();
     let by_chance = ChiSquared::new((points.len() - 2) as f64).ok()?;
     Some(Line {
@@ -67,8 +67,8 @@ pub fn fit_line(points: &[(f64, Estimate)]) -> Option<Line> {
 mod tests {
     use super::*;
 
-    fn about(value: f64, half: f64) -> Estimate {
-        Estimate::new(value, value - half, value + half)
+    fn about(value: f64, half: f64) -> ValueRange {
+        ValueRange::new(value, value - half, value + half)
     }
 
     #[test]

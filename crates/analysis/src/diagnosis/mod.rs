@@ -21,7 +21,7 @@ mod words;
 
 pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
-    Builds, Change, Cost, Dips, Environment, Estimate, Evidence, Growth, Part, Planning, Verdict,
+    Builds, Change, Cost, Decided, Dips, Environment, Evidence, Growth, Part, Planning, ValueRange,
 };
 pub use executed::{Executed, Grown, SAME, grouped, signed};
 pub use line::{Line, fit_line};

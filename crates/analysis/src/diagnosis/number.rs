@@ -1,6 +1,6 @@
 //! The numbers that a finding rests on; its statement has the same in words.
 
-use super::evidence::Estimate;
+use super::evidence::ValueRange;
 
 /// A number with its 95 % interval.
 #[derive(Clone, Debug, PartialEq)]
@@ -19,13 +19,13 @@ pub struct Number {
 
 impl Number {
     /// From the logarithm of contender over baseline.
-    pub(super) fn ratio(what: &str, log: &Estimate) -> Number {
+    pub(super) fn ratio(what: &str, log: &ValueRange) -> Number {
         let interval = log.ends().map(|(low, high)| (low.exp(), high.exp()));
         Number { interval, ..Number::plain(what, "ratio", log.value.exp()) }
     }
 
     /// Contender minus baseline.
-    pub(super) fn micros(what: &str, change: &Estimate) -> Number {
+    pub(super) fn micros(what: &str, change: &ValueRange) -> Number {
         Number { interval: change.ends(), ..Number::plain(what, "us", change.value) }
     }
 
@@ -42,18 +42,18 @@ impl Number {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Cost, Evidence, Part, Verdict, explain, explain_suite};
+    use super::super::{Cost, Decided, Evidence, Part, explain, explain_suite};
     use super::*;
 
     /// An operation takes 10 us longer, 8 of them user CPU.
     fn longer(test: &str) -> Evidence {
         let cost = |value: f64| {
-            let change = Estimate::new(value, value - 1.0, value + 1.0);
+            let change = ValueRange::new(value, value - 1.0, value + 1.0);
             Cost { base: 50.0, contender: 50.0 + value, change }
         };
         Evidence {
             test: test.to_string(),
-            verdict: Verdict::Regression,
+            verdict: Decided::Regression,
             time: cost(10.0),
             parts: [(Part::ServerUser, cost(8.0))].into(),
             ..Evidence::new(rqps_plan::Class::Point)
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn without_rounds_enough_there_is_a_number_and_no_interval() {
-        let log = Estimate::new(2.0_f64.ln(), f64::NEG_INFINITY, f64::INFINITY);
+        let log = ValueRange::new(2.0_f64.ln(), f64::NEG_INFINITY, f64::INFINITY);
         let number = Number::ratio("reads", &log);
         assert_eq!((number.unit, number.interval), ("ratio", None));
         assert!((number.value - 2.0).abs() < 1e-9);

@@ -3,7 +3,7 @@
 use super::budget::budget_text;
 use super::claims::*;
 use super::counted;
-use super::evidence::{Builds, Evidence, Part, Verdict};
+use super::evidence::{Builds, Decided, Evidence, Part};
 use super::executed::{Length, length};
 use super::next::Next;
 use super::rule::{Cause, Check, Confidence, Finding, Rule};
@@ -224,7 +224,7 @@ pub fn explain(evidence: &Evidence) -> Vec<Finding> {
     if environment.as_ref().is_some_and(|finding| finding.confidence > Confidence::Hint) {
         return environment.into_iter().collect();
     }
-    if evidence.verdict == Verdict::EfficiencyRegression {
+    if evidence.verdict == Decided::EfficiencyRegression {
         let importance = lost_efficiency(&view);
         let finding = EFFICIENCY.evaluate(&view);
         return finding.map(|finding| Finding { importance, ..finding }).into_iter().collect();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use rqps_plan::Class;
 
-use super::evidence::{Estimate, Evidence, Part, Verdict};
+use super::evidence::{Decided, Evidence, Part, ValueRange};
 use super::line::{Line, fit_line};
 use super::next::Next;
 use super::number::Number;
@@ -116,7 +116,7 @@ fn named(finding: Finding) -> Finding {
 
 /// Findings over all tests count those with a known change: one round has none.
 fn is_valid(test: &&Evidence) -> bool {
-    test.verdict != Verdict::Invalid && test.theta.value.is_finite()
+    test.verdict != Decided::Invalid && test.theta.value.is_finite()
 }
 
 /// Most tests of all classes move the same way by about the same factor.
@@ -177,12 +177,12 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
     let slower = valid.iter().map(|test| test.theta.value).sum::<f64>() < 0.0;
     let sign = if slower { 1.0 } else { -1.0 };
     let part = |test: &Evidence, part: Part| Some(test.parts.get(&part)?.change.times(sign));
-    let system: Vec<Estimate> =
+    let system: Vec<ValueRange> =
         valid.iter().filter_map(|test| part(test, Part::ServerSystem)).collect();
-    let weight = |estimate: &Estimate| (estimate.high - estimate.low).max(1e-9).powi(-2);
+    let weight = |estimate: &ValueRange| (estimate.high - estimate.low).max(1e-9).powi(-2);
     let weights: f64 = system.iter().map(weight).sum();
     let constant = system.iter().map(|one| one.value * weight(one)).sum::<f64>() / weights;
-    let is_constant = |one: &&Estimate| one.low <= constant && constant <= one.high;
+    let is_constant = |one: &&ValueRange| one.low <= constant && constant <= one.high;
     let all_up = system.iter().all(|one| one.is_above(0.0));
     let same = system.iter().filter(is_constant).count() as f64 >= MOST * system.len() as f64;
     // System CPU can grow a little beside the main part of the time.
@@ -194,7 +194,7 @@ fn protocol(tests: &[Evidence]) -> Option<Finding> {
     if system.len() < FEWEST_OF_SUITE || !all_up || !same || !explains {
         return None;
     }
-    let by_rows: Vec<(f64, Estimate)> = valid
+    let by_rows: Vec<(f64, ValueRange)> = valid
         .iter()
         .filter_map(|test| Some((test.rows?, part(test, Part::ServerSystem)?)))
         .collect();
@@ -249,14 +249,14 @@ fn statement_or_row(tests: &[Evidence]) -> Vec<Finding> {
 /// statement and a cost per row.
 fn of_family(family: &str, tests: &[&Evidence]) -> Option<Finding> {
     tests.iter().find_map(|test| View::of(test))?;
-    let is_known = |(_, change): &(f64, Estimate)| (change.high - change.low).is_finite();
+    let is_known = |(_, change): &(f64, ValueRange)| (change.high - change.low).is_finite();
     let points = tests.iter().filter_map(|test| Some((test.rows?, test.time.change)));
-    let points: Vec<(f64, Estimate)> = points.filter(is_known).collect();
+    let points: Vec<(f64, ValueRange)> = points.filter(is_known).collect();
     let Line { intercept, slope, p } = fit_line(&points).filter(Line::fits)?;
-    let is_sure = |one: &Estimate| one.is_above(0.0) || one.negated().is_above(0.0);
+    let is_sure = |one: &ValueRange| one.is_above(0.0) || one.negated().is_above(0.0);
     let [value, low, high] = [slope.value, slope.low, slope.high].map(|micros| 1000.0 * micros);
     let per_statement = format!("{} per statement", micros_interval(&intercept));
-    let per_row = format!("{} per 1000 rows", micros_interval(&Estimate::new(value, low, high)));
+    let per_row = format!("{} per 1000 rows", micros_interval(&ValueRange::new(value, low, high)));
     let text = match (is_sure(&intercept), is_sure(&slope)) {
         (true, true) => format!("{per_statement} and {per_row}"),
         (true, false) => format!(

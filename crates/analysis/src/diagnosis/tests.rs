@@ -37,7 +37,7 @@ impl Case {
         let theta = (1.0 + percent / 100.0_f64).ln();
         let (base, contender) = (50.0, 50.0 / theta.exp());
         let change = sure(contender - base);
-        let verdict = if percent < 0.0 { Verdict::Regression } else { Verdict::Improvement };
+        let verdict = if percent < 0.0 { Decided::Regression } else { Decided::Improvement };
         Case(Evidence {
             test: test.to_string(),
             base: "postgres@17.6".to_string(),
@@ -93,13 +93,13 @@ impl Case {
 }
 
 /// An interval of a tenth to either side.
-fn sure(value: f64) -> Estimate {
+fn sure(value: f64) -> ValueRange {
     let half = value.abs() / 10.0;
-    Estimate::new(value, value - half, value + half)
+    ValueRange::new(value, value - half, value + half)
 }
 
-fn unsure(value: f64) -> Estimate {
-    Estimate::new(value, value - 0.01, value + 0.01)
+fn unsure(value: f64) -> ValueRange {
+    ValueRange::new(value, value - 0.01, value + 0.01)
 }
 
 const QUIET: Environment = Environment {
@@ -137,7 +137,7 @@ fn longer_code() -> Case {
 
 #[test]
 fn without_a_verdict_there_is_no_cause() {
-    for verdict in [Verdict::Inconclusive, Verdict::Invalid, Verdict::NoChange] {
+    for verdict in [Decided::Inconclusive, Decided::Invalid, Decided::NoChange] {
         let case = longer_code().with(|evidence| evidence.verdict = verdict);
         assert_eq!(explain(&case.0), [], "{verdict:?}");
         assert_eq!(explain_suite(&[case.0]), [], "{verdict:?}");
@@ -496,7 +496,7 @@ fn r15_the_same_rate_at_a_higher_cost_is_lost_efficiency() {
     let case = Case::slower("l.i0", Class::Load, 100.0 * (727.0 / 729.0 - 1.0))
         .metric("server_cpu_user", 18.0 / 16.0)
         .with(|evidence| {
-            evidence.verdict = Verdict::EfficiencyRegression;
+            evidence.verdict = Decided::EfficiencyRegression;
             evidence.environment = QUIET;
         });
     let finding = case.only();
@@ -521,7 +521,7 @@ fn r15_the_same_rate_at_a_higher_cost_is_lost_efficiency() {
 fn r15_what_is_written_is_a_cost_of_statements_that_write() {
     let of = |class: Class| {
         let case = Case::slower("same", class, -0.3).metric("server_write_bytes", 3.0);
-        case.with(|evidence| evidence.verdict = Verdict::EfficiencyRegression)
+        case.with(|evidence| evidence.verdict = Decided::EfficiencyRegression)
     };
     let finding = of(Class::Update).only();
     let told = "higher cost per operation: KiB written by a factor of 3.00";

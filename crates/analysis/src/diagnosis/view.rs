@@ -4,7 +4,7 @@
 use rqps_observe::Meaning;
 use rqps_plan::Class;
 
-use super::evidence::{Change, Estimate, Evidence, Growth, Part, Planning, Verdict};
+use super::evidence::{Change, Decided, Evidence, Growth, Part, Planning, ValueRange};
 use super::number::Number;
 use super::words::change;
 
@@ -80,9 +80,9 @@ impl<'a> View<'a> {
     /// None without a verdict that can have a cause.
     pub(super) fn of(evidence: &'a Evidence) -> Option<View<'a>> {
         let sign = match evidence.verdict {
-            Verdict::Regression | Verdict::EfficiencyRegression => 1.0,
-            Verdict::Improvement => -1.0,
-            Verdict::NoChange | Verdict::Inconclusive | Verdict::Invalid => return None,
+            Decided::Regression | Decided::EfficiencyRegression => 1.0,
+            Decided::Improvement => -1.0,
+            Decided::NoChange | Decided::Inconclusive | Decided::Invalid => return None,
         };
         Some(View { evidence, sign })
     }
@@ -101,7 +101,7 @@ impl<'a> View<'a> {
     }
 
     /// The part's contribution to it.
-    pub(super) fn part(&self, part: Part) -> Option<Estimate> {
+    pub(super) fn part(&self, part: Part) -> Option<ValueRange> {
         Some(self.evidence.parts.get(&part)?.change.times(self.sign))
     }
 
@@ -205,7 +205,7 @@ impl<'a> View<'a> {
     }
 
     /// Time in syncs per operation.
-    pub(super) fn sync(&self) -> Option<Estimate> {
+    pub(super) fn sync(&self) -> Option<ValueRange> {
         Some(self.evidence.sync?.change.times(self.sign))
     }
 

@@ -1,6 +1,6 @@
 //! Numbers as they are printed in statements.
 
-use super::evidence::{Change, Estimate};
+use super::evidence::{Change, ValueRange};
 use rqps_stats::Interval;
 use rqps_stats::digits::{Digits, decimals};
 
@@ -14,7 +14,7 @@ pub(super) fn change(log: f64) -> String {
 
 /// With its interval.
 pub(super) fn interval(of: &Change) -> String {
-    let Estimate { value, low, high } = of.log;
+    let ValueRange { value, low, high } = of.log;
     let digits = Digits::of(Interval { low, high });
     let (word, number): (_, fn(Digits, f64) -> String) = match is_factor(value.exp()) {
         true => ("a factor of ", Digits::ratio),
@@ -38,8 +38,8 @@ pub(super) fn micros(micros: f64) -> String {
 }
 
 /// Microseconds with their interval.
-pub(super) fn micros_interval(estimate: &Estimate) -> String {
-    let Estimate { value, low, high } = *estimate;
+pub(super) fn micros_interval(estimate: &ValueRange) -> String {
+    let ValueRange { value, low, high } = *estimate;
     let decimals = decimals((high - low) / 2.0, 0..=4);
     format!("{value:+.decimals$} us (95 % interval {low:+.decimals$} to {high:+.decimals$})")
 }

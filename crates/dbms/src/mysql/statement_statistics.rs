@@ -1,6 +1,6 @@
 //! What the performance schema has counted by digests.
 
-use rqps_wire::{Class, Connection, Error, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, ErrorClass, query_if_allowed, scalar};
 
 use crate::statement_statistics::{CountedStatement, StatementStatistics, StatisticsError, number};
 
@@ -99,7 +99,9 @@ fn databases(connection: &mut dyn Connection) -> Result<String, StatisticsError>
 
 /// An error with what the user may lack.
 fn denied(connection: &mut dyn Connection, error: Error) -> StatisticsError {
-    let Error::Server { message, class: Class::Stop, .. } = &error else { return error.into() };
+    let Error::Server { message, class: ErrorClass::Stop, .. } = &error else {
+        return error.into();
+    };
     let user = scalar(connection, "select current_user()").ok().flatten().unwrap_or_default();
     let (name, host) = user.rsplit_once('@').unwrap_or((user.as_str(), "%"));
     StatisticsError::Missing(format!(

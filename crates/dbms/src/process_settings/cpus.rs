@@ -11,7 +11,7 @@ use super::status;
 /// The CPUs in a list; an error if rqps may not use one of them.
 pub(super) fn parse(list: &str) -> Result<Vec<usize>, String> {
     let cpus = from_kernel_list(list).ok_or("write numbers of CPUs, such as 0-2,5")?;
-    let allowed = allowed_cpus().map_err(|error| format!("CPUs cannot be bound here: {error}"))?;
+    let allowed = allowed_cpus().map_err(|error| format!("cannot bind CPUs here: {error}"))?;
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         Some(cpu) => {
             let those = kernel_list(&allowed);

@@ -328,7 +328,7 @@ impl Servers<'_> {
             Err(LabError::Interrupted) => Err(LabError::Interrupted),
             Err(error) => {
                 let reason = with_last_words(&error, &mut *server, None);
-                Err(LabError::Step { step: test.name.clone(), reason })
+                Err(LabError::Step { step: test.name.clone(), reason, is_disconnect: false })
             }
         }
     }

@@ -8,13 +8,13 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use rqps_dbms::{ExecutedCounts, OthersWatch};
+use rqps_dbms::{ExecutedCounts, OthersWatch, Server};
 use rqps_load::Slice;
-use rqps_observe::{GuardFailure, Metric};
+use rqps_observe::{GuardFailure, Metric, Reading};
 use rqps_store::RoundRecord;
 
 use super::pass::of;
-use super::round::Round;
+use super::round::{Round, Running};
 use crate::LabError;
 
 /// Others may execute so many statements, in percent of those of rqps.
@@ -41,6 +41,25 @@ pub(super) struct WatchedServer {
 }
 
 impl WatchedServer {
+    /// Begins to watch the server of these arms, before any client of the test is there. The first
+    /// is named to readers. None if it is rqps's own, or does not count what it executes.
+    pub(super) fn of<'s>(
+        slots: Vec<usize>,
+        server: impl Fn(usize) -> &'s dyn Server,
+    ) -> Result<Option<WatchedServer>, LabError> {
+        let mut here = BTreeSet::new();
+        let mut first = None;
+        for &slot in &slots {
+            let Some(mut watch) = server(slot).watch_others().map_err(of(slot))? else { continue };
+            here.extend(watch.here().map_err(of(slot))?);
+            first.get_or_insert(watch);
+        }
+        let Some(mut watch) = first else { return Ok(None) };
+        let Some(before) = watch.executed().map_err(of(slots[0]))? else { return Ok(None) };
+        let (looks, at_work, last_look) = (0, 0, None);
+        Ok(Some(WatchedServer { slots, watch, here, before, looks, at_work, last_look }))
+    }
+
     /// Looks at sessions of others if it is time to. That a look fails is no failure of a
     /// contender: its clients notice if the server is gone.
     pub(super) fn look(&mut self) {
@@ -52,6 +71,42 @@ impl WatchedServer {
             self.looks += 1;
             self.at_work += sessions;
         }
+    }
+
+    /// Records what others did since it was begun, when the clients are gone, and returns what
+    /// discards the measurement. `sent` is what rqps sent to the server; if it is not known,
+    /// everything in the databases of rqps counts as its own.
+    pub(super) fn judge(
+        self,
+        cost: &mut Reading,
+        (contender, server): (&str, &dyn Server),
+        sent: Option<u64>,
+        clients: u32,
+    ) -> Result<Vec<GuardFailure>, LabError> {
+        let WatchedServer { slots, mut watch, here, before, looks, at_work, .. } = self;
+        let mut against = Vec::new();
+        if let Some(mean) = (1000 * at_work + looks / 2).checked_div(looks) {
+            cost.set(Metric::OtherSessions, mean);
+        }
+        if let Some(now) = watch.executed().map_err(of(slots[0]))? {
+            let spare = slots.len() as u64 * (SPARE + SPARE_OF_CLIENT * u64::from(clients));
+            if let Some(share) =
+                share_of_others((&before, &now), &here, sent.unwrap_or(u64::MAX), spare)
+            {
+                cost.set(Metric::OtherStatements, (1000.0 * share).round() as u64);
+                let percent = 100.0 * share;
+                let failure = GuardFailure::ForeignStatements {
+                    contender: contender.to_string(),
+                    percent,
+                    most: MOST_PERCENT,
+                };
+                against.extend((percent > MOST_PERCENT).then_some(failure));
+            }
+        }
+        let changes = server.changed_settings().map_err(of(slots[0]))?;
+        let settings = |changes| GuardFailure::Settings { contender: contender.into(), changes };
+        against.extend(changes.map(settings));
+        Ok(against)
     }
 }
 
@@ -69,7 +124,7 @@ impl Round<'_> {
         servers
     }
 
-    /// Begins to watch, before any client of the test is there.
+    /// Begins to watch all remote servers, before any client of the test is there.
     pub(super) fn watch_others(&self) -> Result<Vec<WatchedServer>, LabError> {
         let mut watched = Vec::new();
         for mut slots in self.remote_servers() {
@@ -77,24 +132,12 @@ impl Round<'_> {
             slots.sort_by_key(|slot| {
                 (self.running[*slot].arm.is_control, self.running[*slot].arm.index)
             });
-            let mut here = BTreeSet::new();
-            let mut first = None;
-            for slot in &slots {
-                let watch = self.running[*slot].server.watch_others().map_err(of(*slot))?;
-                let Some(mut watch) = watch else { continue };
-                here.extend(watch.here().map_err(of(*slot))?);
-                first.get_or_insert(watch);
-            }
-            let Some(mut watch) = first else { continue };
-            let Some(before) = watch.executed().map_err(of(slots[0]))? else { continue };
-            let (looks, at_work, last_look) = (0, 0, None);
-            watched.push(WatchedServer { slots, watch, here, before, looks, at_work, last_look });
+            watched.extend(WatchedServer::of(slots, |slot| &*self.running[slot].server)?);
         }
         Ok(watched)
     }
 
-    /// Records what others did since then, when the clients are gone, and returns what discards the
-    /// measurement. `sent` is by slot what rqps sent.
+    /// Records what others did since then. `sent` is by slot what rqps sent.
     pub(super) fn judge_others(
         &self,
         pass: &mut RoundRecord,
@@ -103,29 +146,11 @@ impl Round<'_> {
         clients: u32,
     ) -> Result<Vec<GuardFailure>, LabError> {
         let mut against = Vec::new();
-        for WatchedServer { slots, mut watch, here, before, looks, at_work, .. } in watched {
-            let one = &self.running[slots[0]];
-            let contender = one.arm.name.clone();
-            let cost = &mut pass.arms.entry(contender.clone()).or_default().cost;
-            if let Some(mean) = (1000 * at_work + looks / 2).checked_div(looks) {
-                cost.set(Metric::OtherSessions, mean);
-            }
-            if let Some(now) = watch.executed().map_err(of(slots[0]))? {
-                let own = slots.iter().map(|slot| sent[*slot]).sum();
-                let spare = slots.len() as u64 * (SPARE + SPARE_OF_CLIENT * u64::from(clients));
-                if let Some(share) = share_of_others((&before, &now), &here, own, spare) {
-                    cost.set(Metric::OtherStatements, (1000.0 * share).round() as u64);
-                    let percent = 100.0 * share;
-                    let failure = GuardFailure::ForeignStatements {
-                        contender: contender.clone(),
-                        percent,
-                        most: MOST_PERCENT,
-                    };
-                    against.extend((percent > MOST_PERCENT).then_some(failure));
-                }
-            }
-            let changes = one.server.changed_settings().map_err(of(slots[0]))?;
-            against.extend(changes.map(|changes| GuardFailure::Settings { contender, changes }));
+        for one in watched {
+            let sent = one.slots.iter().map(|slot| sent[*slot]).sum();
+            let Running { arm, server, .. } = &self.running[one.slots[0]];
+            let cost = &mut pass.arms.entry(arm.name.clone()).or_default().cost;
+            against.extend(one.judge(cost, (&arm.name, &**server), Some(sent), clients)?);
         }
         Ok(against)
     }

@@ -3,8 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use rqps_observe::Metric;
+use rqps_observe::{Metric, Reading};
 use rqps_store::RoundRecord;
+use rqps_wire::Connection;
 
 use super::pass::of;
 use super::round::Round;
@@ -31,6 +32,34 @@ impl RoundTrip {
         let first = nanos.first().and_then(|_| at(1))?;
         Some(RoundTrip { median: *at(2)?, spread: (at(3)? - first) / 2 })
     }
+
+    pub(super) fn record(&self, cost: &mut Reading) {
+        cost.set(Metric::RoundTrip, self.median);
+        cost.set(Metric::RoundTripSpread, self.spread);
+    }
+}
+
+/// Empty exchanges over these connections in turn, or which of them failed. None where there is no
+/// connection.
+pub(super) fn exchange(
+    connections: &mut [Option<Box<dyn Connection>>],
+) -> Result<Vec<Option<RoundTrip>>, (usize, rqps_wire::Error)> {
+    let mut nanos = vec![Vec::new(); connections.len()];
+    let deadline = Instant::now() + ENOUGH * connections.len() as u32;
+    for _ in 0..EXCHANGES / AT_A_TIME {
+        for (slot, connection) in connections.iter_mut().enumerate() {
+            let Some(connection) = connection else { continue };
+            for _ in 0..AT_A_TIME {
+                let began = Instant::now();
+                connection.ping().map_err(|error| (slot, error))?;
+                nanos[slot].push(began.elapsed().as_nanos() as u64);
+            }
+        }
+        if Instant::now() > deadline {
+            break;
+        }
+    }
+    Ok(nanos.into_iter().map(RoundTrip::of).collect())
 }
 
 impl Round<'_> {
@@ -46,22 +75,7 @@ impl Round<'_> {
         };
         let mut connections: Vec<_> =
             self.running.iter().enumerate().map(connect).collect::<Result<_, _>>()?;
-        let mut nanos = vec![Vec::new(); connections.len()];
-        let deadline = Instant::now() + ENOUGH * connections.len() as u32;
-        for _ in 0..EXCHANGES / AT_A_TIME {
-            for (slot, connection) in connections.iter_mut().enumerate() {
-                let Some(connection) = connection else { continue };
-                for _ in 0..AT_A_TIME {
-                    let began = Instant::now();
-                    connection.ping().map_err(of(slot))?;
-                    nanos[slot].push(began.elapsed().as_nanos() as u64);
-                }
-            }
-            if Instant::now() > deadline {
-                break;
-            }
-        }
-        Ok(nanos.into_iter().map(RoundTrip::of).collect())
+        exchange(&mut connections).map_err(|(slot, error)| of(slot)(error))
     }
 
     pub(super) fn record_round_trips(&self, pass: &mut RoundRecord, all: &[Option<RoundTrip>]) {
@@ -69,8 +83,7 @@ impl Round<'_> {
             let (Some(trip), Some(arm)) = (trip, pass.arms.get_mut(&one.arm.name)) else {
                 continue;
             };
-            arm.cost.set(Metric::RoundTrip, trip.median);
-            arm.cost.set(Metric::RoundTripSpread, trip.spread);
+            trip.record(&mut arm.cost);
         }
     }
 }

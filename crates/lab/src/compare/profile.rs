@@ -120,7 +120,7 @@ fn round(
             Err(LabError::Driven { slot, error }) => {
                 let (name, reason) = round.expel(slot, *error);
                 let step = format!("{name}: {}", one.test.name);
-                return Err(LabError::Step { step, reason });
+                return Err(LabError::Step { step, reason, is_disconnect: false });
             }
             result => result?,
         }

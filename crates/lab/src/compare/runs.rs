@@ -2,10 +2,11 @@
 //! copy of its data. This is for workloads that cannot be cut into slices: long writes, and the
 //! Insert Benchmark. Each run is stored when it ends, since it may have taken hours.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::Place;
+use rqps_dbms::{Place, Server};
 use rqps_observe::{
     Around, Clocks, Conduct, GuardFailure, Metric, Reading, ReferenceLoops, guards,
 };
@@ -14,7 +15,9 @@ use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord
 use rqps_workload::Task;
 
 use super::loads::restore;
+use super::others::WatchedServer;
 use super::pass::{REPEATS, said};
+use super::path::{RoundTrip, exchange};
 use super::round::{Draw, Setting};
 use super::{Journal, largest_rate};
 use crate::alone::{Alone, Next, in_turn};
@@ -70,7 +73,14 @@ pub(super) fn make(
         }
         kept.save(directory)?;
         let made = whose.attempts(lab, directory, loops, &mut kept);
-        kept.add(&whose, made)
+        match made {
+            // A later session measures the rest of a server that went away.
+            Err(error) if whose.arm().is_remote && error.is_disconnect() => {
+                setting.lost.add(&whose.arm().name);
+                Err(error)
+            }
+            made => kept.add(&whose, made),
+        }
     })?;
     if kept.all().all(|pass| pass.slices.is_empty()) {
         // No arm could run.
@@ -174,6 +184,8 @@ struct Done {
     measured: Measurement,
     /// Seconds by which the wall clock jumped meanwhile.
     jump: f64,
+    /// What others did on a remote server meanwhile, if it is too much.
+    others: Vec<GuardFailure>,
 }
 
 /// An arm's whole run.
@@ -258,7 +270,26 @@ impl Turn<'_> {
         }
     }
 
-    /// Starts the server on a copy of its data, runs the workload, and removes the copy.
+    /// The data that the server works on: a copy of a load. Those of a remote one are there.
+    fn data(&self) -> Result<PathBuf, LabError> {
+        let Setting { folders, comparison, plan, .. } = self.setting;
+        let loaded = folders.loaded(self.arm().tables, self.load);
+        if self.arm().is_remote {
+            return match comparison.read_only || loaded.exists() {
+                true => Ok(loaded),
+                false => Err(LabError::NotLoaded),
+            };
+        }
+        let data = folders.round(self.place);
+        restore(&loaded, &data, false, plan.memory)?;
+        // Neither the run nor the reference loop must wait for gigabytes that are still written
+        // back.
+        rqps_dbms::settle_data(&data)?;
+        Ok(data)
+    }
+
+    /// Starts the server on a copy of its data, runs the workload, and removes the copy. To a
+    /// remote one it connects.
     fn run(
         &self,
         lab: &mut Lab<'_>,
@@ -266,14 +297,12 @@ impl Turn<'_> {
         loops: &mut ReferenceLoops,
     ) -> Result<Run, LabError> {
         let (setting, arm) = (self.setting, self.arm());
-        let data = setting.folders.round(self.place);
-        restore(&setting.folders.loaded(self.place, self.load), &data, false, setting.plan.memory)?;
-        // Neither the run nor the reference loop must wait for gigabytes that are still written
-        // back. The reference loop times the machine, so that no server is up beside it.
-        rqps_dbms::settle_data(&data)?;
+        let data = self.data()?;
         rqps_dbms::read_code_again(setting.builds(&[self.place]))?;
+        // It times the machine, so that no server of rqps's is up beside it.
         let before = loops.settle(REST);
-        let at = Place { data, log: directory.log(&arm.name), ..Place::default() };
+        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
+        let at = Place { data, log: directory.log(&arm.name), set, is_shared, ..Place::default() };
         let dbms = &*setting.ready[arm.index];
         let mut alone = Alone::start(lab, setting.plan, arm, dbms, &at)?;
         let random = setting.random(Draw::Arrivals, &[self.round.into()]);
@@ -289,7 +318,10 @@ impl Turn<'_> {
                 Ok(())
             },
         )?;
-        alone.server.discard()?;
+        match arm.is_remote {
+            true => alone.server.stop()?,
+            false => alone.server.discard()?,
+        }
         let after = loops.settle(WAKE);
         let against = |done: &Done| against(done, (before, after), loops);
         let against = done.iter().map(against).collect();
@@ -308,6 +340,8 @@ impl Turn<'_> {
     /// Runs a task, and tells of its progress as a part of the round.
     fn step(&self, lab: &mut Lab<'_>, mut next: Next<'_>) -> Result<Done, LabError> {
         let (task, (number, count)) = (next.task.clone(), next.place);
+        let trip = self.round_trip(&*next.server)?;
+        let mut watched = WatchedServer::of(vec![self.place], |_| &*next.server)?;
         let (round, arms) = (self.round, self.setting.arms.len() as f64);
         let outer = &mut lab.watch;
         let mut watch = |event: Event| {
@@ -316,6 +350,7 @@ impl Turn<'_> {
                 let done = (f64::from(self.number) + done) / arms;
                 let paces = vec![(contender.clone(), pace)];
                 let (test, contender) = (task.name.clone(), Some(contender));
+                watched.iter_mut().for_each(WatchedServer::look);
                 outer(Event::Measuring { round, test, contender, done, paces });
             }
         };
@@ -329,7 +364,7 @@ impl Turn<'_> {
         };
         let started = jiff::Timestamp::now().to_string();
         let clocks = Clocks::now();
-        let measured = match self.setting.comparison.slo {
+        let mut measured = match self.setting.comparison.slo {
             Some(level) => {
                 let random = self.setting.random(Draw::Arrivals, &[self.round.into()]);
                 let last = self.last_rate(&task.name);
@@ -344,12 +379,39 @@ impl Turn<'_> {
             }
         };
         let jump = clocks.jump();
-        Ok(Done { task, started, measured, jump })
+        if let Some(trip) = trip {
+            trip.record(&mut measured.cost);
+        }
+        let mut others = Vec::new();
+        if let Some(watched) = watched {
+            let whose = (&*self.arm().name, &*next.server);
+            // A search sends more than the measurement that it keeps.
+            let sent = self.setting.comparison.slo.is_none().then(|| sent(&measured, &task));
+            others = watched.judge(&mut measured.cost, whose, sent, measured.clients)?;
+        }
+        Ok(Done { task, started, measured, jump, others })
+    }
+
+    /// The way to its server, if a contender is remote. None where the DBMS runs in this process.
+    fn round_trip(&self, server: &dyn Server) -> Result<Option<RoundTrip>, LabError> {
+        if server.is_embedded() || !self.setting.arms.iter().any(|arm| arm.is_remote) {
+            return Ok(None);
+        }
+        let trips = exchange(&mut [Some(server.target().connect()?)]);
+        Ok(trips.map_err(|(_, error)| error)?.into_iter().next().flatten())
     }
 }
 
+/// The statements that a task sent, those of its warm-up included.
+fn sent(measured: &Measurement, task: &Task) -> u64 {
+    let of = |work: &WorkRecord| work.statements().max(work.operations);
+    let counted = measured.work.iter().map(of).sum::<u64>() as f64;
+    let warm_up = task.warm_up.unwrap_or_default().as_secs_f64();
+    (counted * (1.0 + warm_up / measured.seconds)).ceil() as u64
+}
+
 fn against(
-    Done { measured, jump, .. }: &Done,
+    Done { measured, jump, others, .. }: &Done,
     (before, after): (Duration, Duration),
     loops: &ReferenceLoops,
 ) -> Vec<GuardFailure> {
@@ -367,7 +429,7 @@ fn against(
         background: None,
         missed_rate: measured.target_rate.filter(missed).map(|wanted| (reached, wanted)),
     };
-    guards(&conduct)
+    [guards(&conduct), others.clone()].concat()
 }
 
 fn pass(

@@ -7,7 +7,7 @@ use rqps_dbms::Footprint;
 use rqps_plan::{Comparison, Method, Plan};
 use rqps_workload::Task;
 
-use super::{Estimate, Kind, Machine, Piece, RemoteNeeds, Time, data, restart, sizes, start};
+use super::{Kind, Machine, Piece, PlanEstimate, RemoteNeeds, Time, data, restart, sizes, start};
 use crate::arm::{Arm, arms};
 use crate::compare::{PROFILE_ROUNDS, Parts};
 use crate::selftest::Treatment;
@@ -36,7 +36,7 @@ impl Machine {
         &self,
         plan: &Plan,
         comparison: &Comparison,
-    ) -> Result<Estimate, LabError> {
+    ) -> Result<PlanEstimate, LabError> {
         let arms = arms(plan, &Treatment::default());
         let field = Field { plan, comparison, arms };
         let tasks = rqps_workload::tasks(&comparison.of)?;
@@ -66,7 +66,7 @@ impl Machine {
         {
             rounds -= 1;
         }
-        Ok(Estimate {
+        Ok(PlanEstimate {
             steps: comparison.tests(),
             time: total(rounds) + work.profiles.iter().collect(),
             disk: work.disk,
@@ -78,7 +78,7 @@ impl Machine {
     }
 
     /// Instructions alone: a load of each contender, and servers under Callgrind for each test.
-    fn counted(&self, field: &Field<'_>, tasks: &[Task]) -> Estimate {
+    fn counted(&self, field: &Field<'_>, tasks: &[Task]) -> PlanEstimate {
         let Field { plan, comparison, arms } = field;
         let at_once = self.cpus.clamp(1, arms.len() as u32);
         let (mut pieces, mut disk) = (Vec::new(), 0);
@@ -99,7 +99,7 @@ impl Machine {
         pieces.extend(steps.iter().map(|test| Piece::once("", test, Kind::Timed, each)));
         let time = pieces.iter().collect();
         let remote = field.remote();
-        Estimate { steps, time, disk, remote, longest_operation: None, pieces }
+        PlanEstimate { steps, time, disk, remote, longest_operation: None, pieces }
     }
 
     /// One arm at a time runs all steps, on a copy of a nearly empty directory.

@@ -20,7 +20,7 @@ fn micro() -> Comparison {
 }
 
 #[test]
-fn a_remote_server_has_slices_one_load_and_commands_that_name_it() {
+fn a_remote_server_has_one_load_and_commands_that_name_it() {
     let contenders = ["a=mysql://h/d", "b=mysql@8.0.33"].map(|it| it.parse().unwrap());
     let refused = |comparison: &Comparison| {
         comparison.validate(&contenders).map_err(|error| error.to_string())
@@ -30,7 +30,9 @@ fn a_remote_server_has_slices_one_load_and_commands_that_name_it() {
         let error = refused(&comparison).unwrap_err();
         assert!(error.contains(text), "{error}");
     };
-    says(Comparison { method: Method::Runs, ..micro() }, "cannot compare a by whole runs");
+    assert_eq!(refused(&Comparison { method: Method::Runs, ..micro() }), Ok(()));
+    let capped = Comparison { max_rate: Some(100.0), ..micro() };
+    says(Comparison { method: Method::Runs, ..capped }, "--max-rate limits slices");
     says(Comparison { loads: Some(2), ..micro() }, "cannot compare a on 2 loads");
     says(Comparison { profile: Some(Profiled::All), ..micro() }, "cannot profile a");
     let restarted = |name: &str| Comparison { restarted: vec![name.to_string()], ..micro() };

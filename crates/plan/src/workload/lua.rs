@@ -38,8 +38,7 @@ pub struct LuaTest {
     /// The texts of the modules that it requires.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub modules: BTreeMap<String, String>,
-    /// The name of its [`Class`].
-    pub class: String,
+    pub class: Class,
     /// How many an event sends.
     pub statements: f64,
     /// It has a command that makes its tables.
@@ -53,13 +52,6 @@ const SHORTEST: Duration = Duration::from_millis(100);
 
 /// The options that decide how large the tables of sysbench's own scripts are, and their defaults.
 const SIZES: [(&str, u64); 2] = [("tables", 1), ("table_size", 10_000)];
-
-impl LuaTest {
-    /// One of a newer rqps, which is not known here, counts as one that writes.
-    pub fn class(&self) -> Class {
-        Class::from_name(&self.class).unwrap_or(Class::ReadWrite)
-    }
-}
 
 impl LuaWorkload {
     /// The scripts that are tests.

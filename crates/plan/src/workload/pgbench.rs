@@ -46,8 +46,7 @@ pub struct PgbenchScript {
     pub is_builtin: bool,
     pub text: String,
     pub weight: u64,
-    /// The name of its [`Class`].
-    pub class: String,
+    pub class: Class,
     /// It waits, and not for the server.
     pub sleeps: bool,
 }
@@ -103,17 +102,10 @@ const SHORTEST: Duration = Duration::from_millis(100);
 /// index.
 const ROWS: u64 = 150_000;
 
-impl PgbenchScript {
-    /// One of a newer rqps, which is not known here, counts as one that writes.
-    pub fn class(&self) -> Class {
-        Class::from_name(&self.class).unwrap_or(Class::ReadWrite)
-    }
-}
-
 impl Pgbench {
     /// The class of the test that plays all scripts: of one kind, if they are.
     pub fn class_of_mix(&self) -> Class {
-        let mut classes = self.scripts.iter().map(PgbenchScript::class);
+        let mut classes = self.scripts.iter().map(|script| script.class);
         let first = classes.next().unwrap_or(Class::ReadWrite);
         if classes.all(|class| class == first) { first } else { Class::ReadWrite }
     }

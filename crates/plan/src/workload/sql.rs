@@ -57,8 +57,7 @@ pub enum SqlSource {
 #[serde(deny_unknown_fields)]
 pub struct SqlTest {
     pub id: String,
-    /// The name of its [`Class`].
-    pub class: String,
+    pub class: Class,
     /// How often it is executed relative to the others.
     #[serde(default = "usual_weight")]
     pub weight: f64,
@@ -79,12 +78,7 @@ const ROW_BYTES: u64 = 100;
 
 impl SqlTest {
     pub fn new(id: &str, class: Class, weight: f64) -> SqlTest {
-        SqlTest { id: id.to_string(), class: class.name().to_string(), weight }
-    }
-
-    /// One of a newer rqps, which is not known here, counts as one that writes.
-    pub fn class(&self) -> Class {
-        Class::from_name(&self.class).unwrap_or(Class::ReadWrite)
+        SqlTest { id: id.to_string(), class, weight }
     }
 }
 

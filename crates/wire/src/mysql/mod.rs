@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 
 use mysql_common::constants::CapabilityFlags;
 
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 use crate::lift::lift;
 use crate::login::Login;
 use crate::parameters::Environment;
@@ -485,11 +485,11 @@ fn server_error(payload: &[u8]) -> Error {
     let class = match number {
         // Deadlock, lock wait timeout, and a record that changed since it was read: the transaction
         // was chosen as a victim.
-        1213 | 1205 | 1020 => Class::Retry,
+        1213 | 1205 | 1020 => ErrorClass::Retry,
         // The server is ending, or has ended the session: killed (the numbers of MariaDB and
         // MySQL), or idle.
-        1053 | 1927 | 3169 | 4031 => Class::Gone,
-        _ => Class::Stop,
+        1053 | 1927 | 3169 | 4031 => ErrorClass::Gone,
+        _ => ErrorClass::Stop,
     };
     Error::Server {
         code: format!("{number}, {}", String::from_utf8_lossy(state)),
@@ -513,8 +513,8 @@ mod tests {
         let deadlock = b"\xff\xbd\x04#40001Deadlock found";
         let error = server_error(deadlock);
         assert_eq!(error.to_string(), "Deadlock found (1213, 40001)");
-        assert_eq!(error.class(), Class::Retry);
-        assert_eq!(server_error(b"\xff\x1d\x04#08S01Server shutdown").class(), Class::Gone);
+        assert_eq!(error.class(), ErrorClass::Retry);
+        assert_eq!(server_error(b"\xff\x1d\x04#08S01Server shutdown").class(), ErrorClass::Gone);
         let too_many = b"\xff\x10\x04Too many connections";
         assert_eq!(server_error(too_many).to_string(), "Too many connections (1040, HY000)");
         assert!(matches!(server_error(b"\xff"), Error::Protocol(_)));

@@ -17,7 +17,7 @@ use fallible_iterator::FallibleIterator;
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, ErrorResponseBody, Message};
 use postgres_protocol::message::frontend;
 
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 use crate::lift::lift;
 use crate::login::Login;
 use crate::parameters::Environment;
@@ -419,11 +419,11 @@ fn from_fields(body: &ErrorResponseBody) -> Result<Error, Error> {
     }
     let class = match code.as_str() {
         // Serialization failure and deadlock: the server asks to retry the transaction.
-        "40001" | "40P01" => Class::Retry,
+        "40001" | "40P01" => ErrorClass::Retry,
         // Ended by an administrator, by the crash of another process, or after long idleness; and
         // not ready for connections.
-        "57P01" | "57P02" | "57P03" | "57P05" => Class::Gone,
-        _ => Class::Stop,
+        "57P01" | "57P02" | "57P03" | "57P05" => ErrorClass::Gone,
+        _ => ErrorClass::Stop,
     };
     Ok(Error::Server { code, message: message + &detail, class })
 }

@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use libloading::os::unix::{Library as Loaded, RTLD_LOCAL, RTLD_NOW};
 use rusqlite::ffi;
 
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 
 /// What SQLite does with text that it no longer needs.
 type Destructor = Option<unsafe extern "C" fn(*mut c_void)>;
@@ -136,5 +136,5 @@ impl fmt::Debug for SqliteLibrary {
 }
 
 fn refused(why: impl fmt::Display) -> Error {
-    Error::Server { code: "dlopen".to_string(), message: why.to_string(), class: Class::Stop }
+    Error::Server { code: "dlopen".to_string(), message: why.to_string(), class: ErrorClass::Stop }
 }

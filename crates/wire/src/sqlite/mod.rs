@@ -13,7 +13,7 @@ use std::time::Duration;
 use rqps_system::Cancelled;
 use rusqlite::ffi;
 
-use crate::error::{Class, Error};
+use crate::error::{Error, ErrorClass};
 use crate::{Connection, Field, Interrupter, Row, RowVisitor, Statement, Type, Value};
 use library::Functions;
 pub use library::SqliteLibrary;
@@ -119,7 +119,11 @@ impl Sqlite {
         let functions = library.0;
         let Ok(name) = CString::new(path.as_os_str().as_bytes()) else {
             let message = format!("'{}' is not a valid file name", path.display());
-            return Err(Error::Server { code: "path".to_string(), message, class: Class::Stop });
+            return Err(Error::Server {
+                code: "path".to_string(),
+                message,
+                class: ErrorClass::Stop,
+            });
         };
         let flags = ffi::SQLITE_OPEN_READWRITE | ffi::SQLITE_OPEN_CREATE;
         let mut database = ptr::null_mut();
@@ -129,7 +133,7 @@ impl Sqlite {
         };
         let Some(database) = NonNull::new(database) else {
             let message = "SQLite is out of memory for a connection".to_string();
-            return Err(Error::Server { code: code.to_string(), message, class: Class::Stop });
+            return Err(Error::Server { code: code.to_string(), message, class: ErrorClass::Stop });
         };
         let shared = Arc::new(Mutex::new(Shared(Some(database))));
         let mut sqlite = Sqlite { functions, database, statements: Vec::new(), shared };
@@ -181,8 +185,8 @@ impl Sqlite {
                 code: code.to_string(),
                 message: message.into_owned(),
                 class: match primary {
-                    ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => Class::Retry,
-                    _ => Class::Stop,
+                    ffi::SQLITE_BUSY | ffi::SQLITE_LOCKED => ErrorClass::Retry,
+                    _ => ErrorClass::Stop,
                 },
             },
         }
@@ -192,7 +196,11 @@ impl Sqlite {
         let functions = self.functions;
         let Ok(length) = c_int::try_from(sql.len()) else {
             let message = format!("a statement of {} bytes is too long", sql.len());
-            return Err(Error::Server { code: "length".to_string(), message, class: Class::Stop });
+            return Err(Error::Server {
+                code: "length".to_string(),
+                message,
+                class: ErrorClass::Stop,
+            });
         };
         let mut statement = ptr::null_mut();
         // SAFETY: the connection is open, the length of the text is right, and the rest after the
@@ -433,7 +441,7 @@ mod tests {
     #[test]
     fn a_refused_statement_stops_and_an_interrupted_one_says_so() {
         let (_directory, mut sqlite) = database();
-        assert_eq!(sqlite.run("select * from nowhere").unwrap_err().class(), Class::Stop);
+        assert_eq!(sqlite.run("select * from nowhere").unwrap_err().class(), ErrorClass::Stop);
         let interrupter = sqlite.interrupter().unwrap();
         let endless = "with recursive c(x) as (select 1 union all select x + 1 from c) \
                        select count(*) from c";

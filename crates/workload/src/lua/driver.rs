@@ -109,7 +109,7 @@ fn test(
         source: given.to_string(),
         text: script.files.text().to_string(),
         modules: script.files.modules(),
-        class: class.name().to_string(),
+        class,
         statements: if statements > 0.0 { statements } else { 1.0 },
         prepares: script.command("prepare").is_some(),
         is_measured: true,
@@ -137,7 +137,7 @@ pub(crate) fn tasks(plan: &LuaWorkload) -> Vec<Task> {
         ..Task::new("load", "", Class::Load)
     };
     let test = |(index, test): (usize, &LuaTest)| {
-        let (class, time) = (test.class(), plan.time.0);
+        let (class, time) = (test.class, plan.time.0);
         let warm_up = Microbenchmark::warm_up(time);
         Task {
             index,
@@ -272,7 +272,7 @@ impl Driver for LuaScripts<'_> {
         let dialect = self.site.dialect;
         cast.worth = test.statements;
         let mut settings = self.settings(script, "run", self.unique(task.index, place));
-        if !test.class().writes() {
+        if !test.class.writes() {
             let wrote = self.wrote.borrow_mut().entry(test.id.clone()).or_default().clone();
             settings.host.wrote = Some(wrote);
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rqps_dbms::Dialect;
 use rqps_load::Effect;
-use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Target, Type};
+use rqps_wire::{Connection, Error, ErrorClass, Interrupter, Row, Statement, Target, Type};
 
 use super::busy::InLua;
 use super::random::{ScriptRandom, UniqueNumbers};
@@ -462,10 +462,12 @@ impl Host {
             self.settings.ignored.iter().any(|one| *one == number || one == "all")
         };
         told.is_ignorable = match &error {
-            Error::Server { class: Class::Gone, .. } => false,
+            Error::Server { class: ErrorClass::Gone, .. } => false,
             Error::Server { .. } if is_postgres => IGNORED_STATES.contains(&told.state.as_str()),
             // Another connection writes; SQLite asks to try again.
-            Error::Server { class: Class::Retry, .. } if self.settings.dialect.has_one_writer => {
+            Error::Server { class: ErrorClass::Retry, .. }
+                if self.settings.dialect.has_one_writer =>
+            {
                 true
             }
             Error::Server { .. } => is_listed(told.errno),

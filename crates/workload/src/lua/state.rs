@@ -10,7 +10,7 @@ use mlua::{
     ChunkMode, Function, Lua, LuaOptions, MultiValue, StdLib, String as LuaString, Table, Value,
 };
 use rqps_plan::suggestion;
-use rqps_wire::{Class, Error};
+use rqps_wire::{Error, ErrorClass};
 
 use super::busy::InLua;
 use super::fault::{LuaFault, syntax, told};
@@ -260,14 +260,16 @@ impl ScriptState {
 /// The same error as one after which the event begins again.
 fn again(error: Error) -> Error {
     match error {
-        Error::Server { code, message, .. } => Error::Server { code, message, class: Class::Retry },
+        Error::Server { code, message, .. } => {
+            Error::Server { code, message, class: ErrorClass::Retry }
+        }
         Error::Client(message) => {
-            Error::Server { code: "-".to_string(), message, class: Class::Retry }
+            Error::Server { code: "-".to_string(), message, class: ErrorClass::Retry }
         }
         // Its connection was made anew.
         other => {
             let message = other.to_string();
-            Error::Server { code: "-".to_string(), message, class: Class::Retry }
+            Error::Server { code: "-".to_string(), message, class: ErrorClass::Retry }
         }
     }
 }

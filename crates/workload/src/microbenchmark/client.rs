@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rqps_dbms::Transactions;
 use rqps_load::{Effect, Halt, Work};
-use rqps_wire::{Class, Connection, Error, Interrupter, Statement, Value};
+use rqps_wire::{Connection, Error, ErrorClass, Interrupter, Statement, Value};
 
 use super::dice::{Dice, Placed, text_length};
 use super::ledger::{Change, Ledger};
@@ -202,9 +202,9 @@ impl Client {
             && code == UNIQUE_VIOLATION
             && self.is_in_transaction
         {
-            *class = Class::Retry;
+            *class = ErrorClass::Retry;
         }
-        if error.class() == Class::Retry {
+        if error.class() == ErrorClass::Retry {
             self.is_stale = true;
             if std::mem::take(&mut self.is_in_transaction) {
                 self.connection.run("ROLLBACK")?;

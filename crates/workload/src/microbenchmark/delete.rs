@@ -12,7 +12,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rand::RngExt;
 use rqps_load::{Effect, Halt, Work};
-use rqps_wire::{Class, Connection, Error, Interrupter, Row, Statement, Value, scalar};
+use rqps_wire::{Connection, Error, ErrorClass, Interrupter, Row, Statement, Value, scalar};
 
 use super::IDS_AT_ONCE;
 use super::client::prepare;
@@ -145,7 +145,7 @@ pub(super) fn put_back(
         let count = gone.len() - start;
         loop {
             match load(connection, table, &lines, count as u64) {
-                Err(error) if error.class() == Class::Retry => {}
+                Err(error) if error.class() == ErrorClass::Retry => {}
                 result => {
                     result?;
                     break;

@@ -411,7 +411,7 @@ fn effect_of(does: StatementEffect, rows: u64) -> Effect {
 fn conflict(error: &Error) -> Option<bool> {
     // SQLSTATE 40P01 is Postgres's, and 1213 is the number of MySQL's.
     match error {
-        Error::Server { code, class: rqps_wire::Class::Retry, .. } => {
+        Error::Server { code, class: rqps_wire::ErrorClass::Retry, .. } => {
             Some(code.contains("40P01") || code.contains("1213"))
         }
         _ => None,

@@ -61,7 +61,7 @@ pub fn named(text: &str, is_builtin: bool) -> Result<PgbenchScript, String> {
         (true, false) => Class::Range,
         (false, _) => Class::ReadWrite,
     };
-    let (class, sleeps) = (class.name().to_string(), script.sleeps().is_some());
+    let sleeps = script.sleeps().is_some();
     Ok(PgbenchScript { id, source, is_builtin, text, weight, class, sleeps })
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn tasks(plan: &Pgbench) -> Vec<Task> {
             ..Task::new(id, if class.writes() { "Writes" } else { "Queries" }, class)
         }
     };
-    let scripts = plan.scripts.iter().map(|script| (script.id.as_str(), script.class()));
+    let scripts = plan.scripts.iter().map(|script| (script.id.as_str(), script.class));
     let mix = plan.mix.then(|| (MIX, plan.class_of_mix()));
     let tests = (1..).zip(scripts.chain(mix)).map(|(index, (id, class))| test(index, id, class));
     std::iter::once(load).chain(tests).collect()

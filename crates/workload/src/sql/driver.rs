@@ -47,7 +47,7 @@ pub(crate) fn tasks(plan: &SqlWorkload) -> Result<Vec<Task>, WorkloadError> {
         ..Task::new("load", "", Class::Load)
     };
     let test = |(index, test): (usize, &SqlTest)| {
-        let (class, time) = (test.class(), plan.time.0);
+        let (class, time) = (test.class, plan.time.0);
         let warm_up = Microbenchmark::warm_up(time);
         Task {
             index,

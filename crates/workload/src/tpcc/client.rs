@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rqps_load::{Effect, Halt, Statements, Work, now};
-use rqps_wire::{Class, Error, Interrupter};
+use rqps_wire::{Error, ErrorClass, Interrupter};
 
 use super::deck::{Card, Dealer};
 use super::ledger::CommitLedger;
@@ -81,7 +81,7 @@ impl CardPlayer {
             }
             Err(error) => {
                 // The DBMS chose it as a victim: it is played again from its beginning.
-                if error.class() == Class::Retry {
+                if error.class() == ErrorClass::Retry {
                     session.roll_back()?;
                 }
                 Err(error)

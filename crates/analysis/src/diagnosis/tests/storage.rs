@@ -185,7 +185,7 @@ fn r11_waiting_for_syncs_is_commit_latency() {
 #[test]
 fn r11_is_contradicted_by_syncs_that_stay() {
     let flat = commits().with(|evidence| {
-        evidence.sync.as_mut().unwrap().change = Estimate::new(100.0, -10.0, 210.0);
+        evidence.sync.as_mut().unwrap().change = ValueRange::new(100.0, -10.0, 210.0);
     });
     assert_eq!(flat.causes(), [(Cause::Unexplained, Confidence::Hint)]);
 }

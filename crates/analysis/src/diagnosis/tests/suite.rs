@@ -110,7 +110,7 @@ fn r12_the_same_system_cpu_everywhere_is_the_protocol() {
 fn r12_is_not_said_where_most_of_the_time_goes_elsewhere() {
     let mut tests = syscalls(|_| 1.5);
     for test in &mut tests {
-        test.time.change = Estimate::new(20.0, 19.0, 21.0);
+        test.time.change = ValueRange::new(20.0, 19.0, 21.0);
     }
     assert_eq!(find(&explain_suite(&tests), Cause::Protocol), None);
 }
@@ -121,8 +121,8 @@ fn r12_does_not_ask_a_test_of_one_round() {
     let mut tests = syscalls(|_| 1.5);
     let all = find(&explain_suite(&tests), Cause::Protocol).cloned();
     let mut short = tests[0].clone();
-    short.verdict = Verdict::Inconclusive;
-    short.theta = Estimate::new(f64::NAN, f64::NEG_INFINITY, f64::INFINITY);
+    short.verdict = Decided::Inconclusive;
+    short.theta = ValueRange::new(f64::NAN, f64::NEG_INFINITY, f64::INFINITY);
     tests.push(short);
     assert!(all.is_some());
     assert_eq!(find(&explain_suite(&tests), Cause::Protocol).cloned(), all);
@@ -140,7 +140,7 @@ fn sizes(micros: fn(f64) -> f64) -> Vec<Evidence> {
     let cases = sizes.map(|rows| {
         Case::slower(&format!("read-only_range={rows}"), Class::Range, -2.0).with(|evidence| {
             let change = micros(rows);
-            evidence.time.change = Estimate::new(change, change - 0.2, change + 0.2);
+            evidence.time.change = ValueRange::new(change, change - 0.2, change + 0.2);
             evidence.family = Some("read-only".to_string());
             evidence.rows = Some(rows);
         })
@@ -193,7 +193,7 @@ fn r13_needs_three_sizes_with_a_known_interval() {
     let mut sizes = sizes(|_| 1.2);
     assert_eq!(find(&explain_suite(&sizes[..2]), Cause::StatementOrRow), None);
     for one in &mut sizes[..2] {
-        one.time.change = Estimate::new(1.2, f64::NEG_INFINITY, f64::INFINITY);
+        one.time.change = ValueRange::new(1.2, f64::NEG_INFINITY, f64::INFINITY);
     }
     assert_eq!(find(&explain_suite(&sizes), Cause::StatementOrRow), None);
 }
@@ -205,12 +205,12 @@ fn suite(control_moved: Option<bool>) -> Vec<Evidence> {
         .map(|index| {
             let percent = if index < 30 { -1.5 } else { 0.3 };
             Case::slower(&format!("test{index}"), classes[index % 4], percent).with(|evidence| {
-                evidence.theta = Estimate::new(percent / 100.0, percent / 100.0 - 0.01, 0.01);
+                evidence.theta = ValueRange::new(percent / 100.0, percent / 100.0 - 0.01, 0.01);
                 if index >= 3 {
-                    evidence.verdict = Verdict::NoChange;
+                    evidence.verdict = Decided::NoChange;
                 }
                 evidence.environment.control_moved = control_moved;
-                evidence.suite = Some(Estimate::new(-0.015, -0.018, -0.012));
+                evidence.suite = Some(ValueRange::new(-0.015, -0.018, -0.012));
             })
         })
         .collect();
@@ -232,7 +232,7 @@ fn r16_most_tests_that_move_alike_have_a_common_factor() {
 #[test]
 fn r16_is_not_said_of_tests_that_differ_by_another_factor() {
     let mut tests = suite(Some(false));
-    let far = |test: &mut Evidence| test.theta = Estimate::new(-0.08, -0.085, -0.075);
+    let far = |test: &mut Evidence| test.theta = ValueRange::new(-0.08, -0.085, -0.075);
     far(&mut tests[0]);
     let findings = explain_suite(&tests);
     let shift = find(&findings, Cause::SuiteShift).unwrap();
@@ -246,7 +246,7 @@ fn r16_is_not_said_of_tests_that_differ_by_another_factor() {
 fn r16_tests_that_are_alike_by_chance_have_no_factor() {
     let mut tests = suite(Some(false));
     for test in &mut tests {
-        test.suite = Some(Estimate::new(-0.015, -0.031, 0.001));
+        test.suite = Some(ValueRange::new(-0.015, -0.031, 0.001));
     }
     assert_eq!(find(&explain_suite(&tests), Cause::SuiteShift), None);
     tests.iter_mut().for_each(|test| test.suite = None);

@@ -72,7 +72,7 @@ fn plan(text: &str, class: Class) -> LuaWorkload {
         source: "s.lua".to_string(),
         text: text.to_string(),
         modules: BTreeMap::new(),
-        class: class.name().to_string(),
+        class,
         statements: 2.0,
         prepares: true,
         is_measured: true,

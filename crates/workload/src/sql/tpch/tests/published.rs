@@ -39,6 +39,9 @@ const VALUES: [&[&str]; 22] = [
 /// Numbers are printed with two digits behind the point.
 const ROUNDED: f64 = 0.005_1;
 
+/// The crate's copy of this answer has part keys without their last two digits: 1297 for 129760.
+const KEYS_ARE_CUT: &str = "q11";
+
 fn with_values(query: &SqlQuery, values: &[&str]) -> String {
     let parameters = &query.options.parameters;
     assert_eq!(parameters.len(), values.len(), "{}", query.id);
@@ -64,6 +67,7 @@ fn answers_are_those_that_the_standard_prints() {
     let mut connection = target.connect().unwrap();
     fill(&mut *connection, &folder, Dialect::SQLITE, &mut Err).unwrap();
     connection.run("analyze").unwrap();
+    let mut differing = Vec::new();
     for (query, values) in folder.queries.iter().zip(VALUES) {
         let number = query.id[1..].parse().unwrap();
         let published = QueryAndAnswer::new(number, 1.0).unwrap();
@@ -71,15 +75,17 @@ fn answers_are_those_that_the_standard_prints() {
         let printed: Vec<Vec<&str>> = lines.map(|line| line.split('|').collect()).collect();
         let found = connection.query(&with_values(query, values)).unwrap();
         assert_eq!(found.len(), printed.len(), "rows of {}", query.id);
-        for (printed, found) in printed.iter().zip(&found) {
-            let found: Vec<&str> =
+        let differ = |(printed, found): (&Vec<&str>, &Vec<Option<String>>)| {
+            let mut found: Vec<&str> =
                 found.iter().map(|field| field.as_deref().unwrap_or_default()).collect();
+            if query.id == KEYS_ARE_CUT {
+                found[0] = &found[0][..found[0].len() - 2];
+            }
             let all = printed.iter().zip(&found).all(|(one, other)| is_alike(one, other));
-            assert!(
-                all && printed.len() == found.len(),
-                "{}: {found:?}, not {printed:?}",
-                query.id
-            );
-        }
+            let is_same = all && printed.len() == found.len();
+            (!is_same).then(|| format!("{}: {found:?}, not {printed:?}", query.id))
+        };
+        differing.extend(printed.iter().zip(&found).find_map(differ));
     }
+    assert!(differing.is_empty(), "{differing:#?}");
 }
