@@ -37,6 +37,7 @@ mod rocksdb;
 mod safety;
 mod showcase;
 mod sql;
+mod sql_files;
 mod sqlite;
 mod sysbench;
 mod tpcc;

@@ -25,7 +25,7 @@ mod unload;
 mod url;
 mod visit;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
@@ -148,6 +148,12 @@ pub trait Connection: Send {
     /// ended by a line feed, with its fields between tabs; no field holds a tab, a line feed, a
     /// backslash or a quote. The names go into SQL as they are. Returns the number of added rows.
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error>;
+
+    /// Executes a `COPY … FROM STDIN` with the rows that a reader has, as the statement wants them.
+    /// They are not held in memory. Returns the number of added rows.
+    fn copy_in(&mut self, _sql: &str, _rows: &mut dyn Read) -> Result<u64, Error> {
+        Err(Error::Client("only Postgres copies rows from its client".to_string()))
+    }
 
     /// Writes the rows of a query as lines of comma-separated values: NULL is `\N`, and everything
     /// else is in quotes. Returns the number of rows. After an error the connection is of no use.

@@ -1,6 +1,7 @@
 //! PostgreSQL, protocol 3.0: `postgres-protocol` for messages off the hot path, and on it a Bind
 //! that is written in place and answers that are skimmed without being decoded.
 
+mod copy;
 mod files;
 mod message;
 mod parameters;
@@ -9,7 +10,7 @@ mod startup;
 mod unload;
 mod visit;
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 
 use bytes::BytesMut;
@@ -92,9 +93,6 @@ impl Prepared {
 const TAIL: [u8; BIND_TAIL + 15] = [0, 1, 0, 1, b'E', 0, 0, 0, 9, 0, 0, 0, 0, 0, b'S', 0, 0, 0, 4];
 /// How much of it belongs to the Bind.
 const BIND_TAIL: usize = 4;
-
-/// Bytes of rows in one message of a COPY.
-const LOAD_CHUNK: usize = 64 << 10;
 
 impl Postgres {
     pub fn connect(login: &Login) -> Result<Self, Error> {
@@ -278,33 +276,11 @@ impl Connection for Postgres {
 
     fn load(&mut self, table: &str, columns: &[&str], lines: &[u8]) -> Result<u64, Error> {
         let sql = format!("copy {table} ({}) from stdin", columns.join(", "));
-        self.socket.ask(&sql);
-        frontend::query(&sql, &mut self.out)?;
-        self.send()?;
-        let mut error = None;
-        loop {
-            let (tag, body) = match next_message(&mut self.socket) {
-                Ok(message) => message,
-                Err(end) => return Err(error.unwrap_or(end)),
-            };
-            match tag {
-                b'G' => break,
-                b'E' => error = Some(server_error(body)),
-                b'Z' => return Err(error.unwrap_or_else(|| unexpected(tag))),
-                b'N' | b'S' => {}
-                other => return Err(unexpected(other)),
-            }
-        }
-        // A server that rejects a row continues to read and discards what follows it.
-        for chunk in lines.chunks(LOAD_CHUNK) {
-            self.out.extend_from_slice(b"d");
-            self.out.extend_from_slice(&(chunk.len() as u32 + 4).to_be_bytes());
-            self.out.extend_from_slice(chunk);
-            self.send()?;
-        }
-        frontend::copy_done(&mut self.out);
-        self.send()?;
-        self.drain()
+        self.copied(&sql, &mut &*lines)
+    }
+
+    fn copy_in(&mut self, sql: &str, rows: &mut dyn Read) -> Result<u64, Error> {
+        self.copied(sql, rows)
     }
 
     fn unload(&mut self, query: &str, to: &mut dyn Write) -> Result<u64, Error> {

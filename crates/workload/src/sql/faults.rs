@@ -31,7 +31,10 @@ impl FolderError {
         FolderError { file: file.to_string(), line: None, what: what.into() }
     }
 
-    pub(super) fn of_text(file: &str, SqlTextError { line, what }: SqlTextError) -> FolderError {
+    pub(super) fn of_text(
+        file: &str,
+        SqlTextError { line, what, .. }: SqlTextError,
+    ) -> FolderError {
         FolderError { file: file.to_string(), line: Some(line), what }
     }
 }

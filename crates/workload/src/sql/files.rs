@@ -8,8 +8,8 @@ use std::path::Path;
 use rqps_system::below;
 use sha2::{Digest, Sha256};
 
+use super::dump::is_dump_folder;
 use super::faults::FolderError;
-use super::packed::is_dump_folder;
 
 /// Folders of a folder that are read.
 const FOLDERS: [&str; 3] = ["load", "params", "queries"];

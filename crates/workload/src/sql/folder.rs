@@ -11,17 +11,18 @@ use rqps_system::below;
 use rqps_wire::{Connection, Error};
 
 use super::csv::NamedColumns;
+use super::dump::{is_dump_folder, restored};
 use super::faults::{FaultNotes, FolderError, FolderFaults};
-use super::lines::GZIP;
+use super::lines::without_compression;
 use super::loaded::{CsvFile, LoadedFile};
 use super::options::{Encoding, FolderOptions, NOT_UTF8};
-use super::packed::{is_dump_folder, restored, unpacked};
 use super::parameter::{QueryParameter, ValueSource};
 use super::placeholders::{Bound, bind};
 use super::query::{Entry, QueryOptions, SqlQuery, checked_id, header};
 use super::refused::{NOT_IN_A_FOLDER, only_reads, refusal};
+use super::script::SqlScript;
 use super::single;
-use super::statements::{SqlStatement, StatementReader, split};
+use super::statements::{SqlStatement, split};
 use super::tokens::error;
 
 /// Queries of a folder at most.
@@ -43,13 +44,6 @@ pub(crate) struct SqlFolder {
     pub(crate) queries: Vec<SqlQuery>,
     /// The ids of queries that are for other DBMSs.
     pub(crate) left_out: Vec<String>,
-}
-
-/// A file of SQL, below the folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SqlScript {
-    pub(crate) file: String,
-    pub(crate) text: String,
 }
 
 /// The files of `params/`.
@@ -207,7 +201,8 @@ impl Reader {
             return Ok(text.clone());
         }
         let wrong = |what: String| FolderError::new(file, what);
-        let bytes = unpacked(&self.path(file)?).map_err(wrong)?;
+        let bytes = fs::read(self.path(file)?);
+        let bytes = bytes.map_err(|error| wrong(format!("cannot read it: {error}")))?;
         match self.encoding {
             Encoding::Latin1 => Ok(bytes.into_iter().map(char::from).collect()),
             Encoding::Utf8 => match String::from_utf8(bytes) {
@@ -307,25 +302,31 @@ impl Reader {
     }
 
     fn checked_script(&self, file: String) -> Result<SqlScript, FolderError> {
-        let text = self.text(&file)?;
-        self.checked_text(file, text)
+        let made = self.files.as_ref().and_then(|files| files.get(&file));
+        self.checked(match made {
+            Some(text) => SqlScript::of_text(file, text.clone()),
+            None => {
+                let path = self.path(&file)?;
+                SqlScript::of_file(file, path, self.encoding)
+            }
+        })
     }
 
-    fn checked_text(&self, file: String, text: String) -> Result<SqlScript, FolderError> {
-        for statement in StatementReader::new(&text, self.dialect.lexis) {
-            let statement = statement.map_err(|wrong| FolderError::of_text(&file, wrong))?;
-            check_allowed(&file, &statement, self.dialect.lexis)?;
-            if let Some((placeholder, _)) = statement.placeholders.first() {
-                let what = format!("'{placeholder}' is a placeholder, which only queries have");
-                return Err(FolderError::of_text(&file, error(statement.line, &what)));
-            }
-        }
-        Ok(SqlScript { file, text })
+    /// It is read whole once, so that what is wrong in it is told before anything is loaded.
+    fn checked(&self, mut script: SqlScript) -> Result<SqlScript, FolderError> {
+        let lexis = self.dialect.lexis;
+        script.bytes = script.each(lexis, &mut |statement, _| {
+            check_allowed(&script.file, statement, lexis)?;
+            let Some((placeholder, _)) = statement.placeholders.first() else { return Ok(()) };
+            let what = format!("'{placeholder}' is a placeholder, which only queries have");
+            Err(FolderError::of_text(&script.file, error(statement.line, &what)))
+        })?;
+        Ok(script)
     }
 
     fn load(&self, name: String) -> Result<LoadedFile, FolderError> {
         let file = format!("load/{name}");
-        match name.strip_suffix(GZIP).unwrap_or(&name).rsplit_once('.') {
+        match without_compression(&name).rsplit_once('.') {
             _ if self.is_dump(&file) => self.restored(file).map(LoadedFile::Sql),
             Some((_, "sql")) => self.checked_script(file).map(LoadedFile::Sql),
             Some((stem, "csv")) => {
@@ -334,7 +335,8 @@ impl Reader {
                 CsvFile::checked((file, path), table, self.encoding).map(LoadedFile::Csv)
             }
             _ => {
-                let what = "it is not loaded. Write a file .sql, .csv, .sql.gz, .csv.gz or .dump";
+                let what = "it is not loaded. Write a file .sql or .csv, which may be compressed \
+                            (.gz, .zst), or .dump";
                 Err(FolderError::new(&file, what))
             }
         }
@@ -352,7 +354,7 @@ impl Reader {
         }
         let path = below(&self.root, Path::new(&file)).map_err(|error| wrong(error.to_string()))?;
         let text = restored(&path).map_err(wrong)?;
-        self.checked_text(file, text)
+        self.checked(SqlScript::of_text(file, text))
     }
 
     fn named_columns(&self, file: &str) -> Result<NamedColumns, FolderError> {

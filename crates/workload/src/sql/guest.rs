@@ -7,12 +7,13 @@ use std::path::Path;
 use rqps_dbms::Lexis;
 
 use super::faults::{FaultNotes, FolderError, FolderFaults};
-use super::folder::{SqlFolder, SqlScript};
+use super::folder::SqlFolder;
 use super::loaded::LoadedFile;
 use super::parameter::ValueSource;
 use super::query::{Enclosing, SqlQuery};
 use super::refused::only_reads;
-use super::statements::{SqlStatement, StatementReader, split};
+use super::script::SqlScript;
+use super::statements::{SqlStatement, split};
 use super::tokens::{Part, SqlToken, Tokens};
 use crate::Dialect;
 
@@ -108,14 +109,15 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
         LoadedFile::Csv(_) => None,
     });
     for script in folder.schema.iter().chain(loaded).chain(&folder.indexes) {
-        for statement in statements(script, lexis) {
-            made.extend(noted.or_default(statement.and_then(|statement| {
-                let lists: [&[&[&str]]; 4] = [&STRUCTURE, &CONTENT, &ROWS, &CONTENT_OF_MYSQL];
-                let lists = if lexis.runs_comments { &lists[..] } else { &lists[..3] };
-                check(&statement, lists, lexis)
-                    .map_err(|what| fault(&script.file, &statement, what))
-            })));
-        }
+        let lists: [&[&[&str]]; 4] = [&STRUCTURE, &CONTENT, &ROWS, &CONTENT_OF_MYSQL];
+        let lists = if lexis.runs_comments { &lists[..] } else { &lists[..3] };
+        let read = script.each::<FolderError>(lexis, &mut |statement, _| {
+            let checked = check(statement, lists, lexis);
+            let checked = checked.map_err(|what| fault(&script.file, statement, what));
+            made.extend(noted.or_default(checked));
+            Ok(())
+        });
+        noted.0.extend(read.err());
     }
     for load in &folder.loads {
         if let LoadedFile::Csv(csv) = load
@@ -217,31 +219,22 @@ pub fn place_file(path: &Path, dialect: Dialect) -> Result<PlaceFile, FolderFaul
     let file = path.display().to_string();
     let text = fs::read_to_string(path)
         .map_err(|error| FolderError::new(&file, format!("cannot read it: {error}")))?;
-    let script = SqlScript { file, text };
+    let script = SqlScript::of_text(file, text);
     let (mut noted, mut read) =
         (FaultNotes::default(), PlaceFile { statements: Vec::new(), tables: Vec::new() });
-    for statement in statements(&script, dialect.lexis) {
-        let checked = statement.and_then(|statement| {
-            let made = check(&statement, &[&STRUCTURE], dialect.lexis)
-                .map_err(|what| fault(&script.file, &statement, what))?;
-            read.statements.push((statement.line, statement.text.to_string()));
-            Ok(made)
-        });
+    let whole = script.each::<FolderError>(dialect.lexis, &mut |statement, _| {
+        let checked = check(statement, &[&STRUCTURE], dialect.lexis);
+        let checked = checked.map_err(|what| fault(&script.file, statement, what));
         read.tables.extend(noted.or_default(checked));
-    }
+        read.statements.push((statement.line, statement.text.to_string()));
+        Ok(())
+    });
+    noted.0.extend(whole.err());
     if noted.0.is_empty() && read.statements.is_empty() {
         let what = "it has no statement, so that its place would be as loaded";
         noted.0.push(FolderError::new(&script.file, what));
     }
     if noted.0.is_empty() { Ok(read) } else { Err(FolderFaults(noted.0)) }
-}
-
-fn statements(
-    script: &SqlScript,
-    lexis: Lexis,
-) -> impl Iterator<Item = Result<SqlStatement<'_>, FolderError>> {
-    StatementReader::new(&script.text, lexis)
-        .map(|one| one.map_err(|wrong| FolderError::of_text(&script.file, wrong)))
 }
 
 fn fault(file: &str, statement: &SqlStatement<'_>, what: String) -> FolderError {

@@ -5,14 +5,15 @@ use rqps_system::printable;
 use rqps_wire::{Connection, Error, scalar};
 
 use super::csv::Record;
-use super::folder::{SqlFolder, SqlScript};
-use super::loaded::{CsvFile, LoadedFile};
+use super::folder::SqlFolder;
+use super::loaded::{CsvFile, LoadedFile, size};
 use super::parameter::ValueType;
-use super::statements::{SqlStatement, StatementReader};
+use super::script::SqlScript;
 use crate::task::WorkloadError;
 
-/// Rows of an INSERT.
+/// Rows of an INSERT at most, and bytes of its values, but for those of the last row.
 const BATCH: usize = 500;
+const BATCH_BYTES: u64 = 1 << 20;
 
 /// Characters of a statement that an error shows.
 const SHOWN: usize = 300;
@@ -66,8 +67,13 @@ fn load_rows(
     connection.run("BEGIN")?;
     let mut rows = csv.rows()?;
     loop {
-        let batch: Result<Vec<(u32, Record)>, _> = rows.by_ref().take(BATCH).collect();
-        let batch = batch.map_err(|wrong| csv.wrong(wrong))?;
+        let (mut batch, mut bytes): (Vec<(u32, Record)>, u64) = Default::default();
+        while batch.len() < BATCH && bytes < BATCH_BYTES {
+            let Some(row) = rows.next() else { break };
+            let row = row.map_err(|wrong| csv.wrong(wrong))?;
+            bytes += size(&row.1);
+            batch.push(row);
+        }
         let Some((line, _)) = batch.first() else { break };
         let sql = insert(&csv.table, &rows.names, &batch, lexis);
         let done = connection.run(&sql).map(drop);
@@ -88,15 +94,14 @@ fn run(
         Some(path) => scalar(connection, path.query)?.map(|before| (path.set)(&before)),
         None => None,
     };
-    // It was read whole before, so that it has no error of its own.
-    for statement in StatementReader::new(&script.text, dialect.lexis).flatten() {
-        let done = match statement.data {
-            Some(data) => copy(connection, &statement, data),
-            None => connection.run(statement.text).map(drop),
+    script.each::<WorkloadError>(dialect.lexis, &mut |statement, rows| {
+        let done = match rows {
+            Some(rows) => connection.copy_in(statement.text, rows),
+            None => connection.run(statement.text),
         };
         let refused = |source| refused(&script.file, statement.line, statement.text, source);
-        note(done, refused, on_refused)?;
-    }
+        note(done.map(drop), refused, on_refused)
+    })?;
     if let Some(restored) = path {
         connection.run(&restored)?;
     }
@@ -120,24 +125,6 @@ fn refused(file: &str, line: u32, statement: &str, source: Error) -> RefusedStat
     let words = statement.split_whitespace().collect::<Vec<_>>().join(" ");
     let statement = words.chars().take(SHOWN).collect();
     RefusedStatement { file: file.to_string(), line, statement, source }
-}
-
-/// `COPY table (column, …) FROM stdin`, as pg_dump writes it, with its lines.
-fn copy(
-    connection: &mut dyn Connection,
-    statement: &SqlStatement<'_>,
-    data: &str,
-) -> Result<(), Error> {
-    let (table, columns) = copied(statement.text);
-    connection.load(table, &columns, data.as_bytes()).map(drop)
-}
-
-/// The table and the columns of a COPY, which [`super::refused`] has checked.
-fn copied(statement: &str) -> (&str, Vec<&str>) {
-    let head = statement.get("copy".len()..).unwrap_or_default();
-    let (table, rest) = head.split_once('(').unwrap_or((head, ""));
-    let columns = rest.split(')').next().unwrap_or_default();
-    (table.trim(), columns.split(',').map(str::trim).collect())
 }
 
 fn insert(table: &str, names: &[String], rows: &[(u32, Record)], lexis: Lexis) -> String {
@@ -174,11 +161,5 @@ mod tests {
         assert_eq!(quoted(Dialect::INNODB), r"'it''s \\'");
         assert_eq!(literal(None, ValueType::Int, Dialect::SQLITE.lexis), "NULL");
         assert_eq!(literal(Some("-7"), ValueType::Bigint, Dialect::SQLITE.lexis), "-7");
-    }
-
-    #[test]
-    fn the_table_of_a_copy_is_that_of_the_dump() {
-        let (table, columns) = copied("COPY public.orders (id, \"Day\") FROM stdin");
-        assert_eq!((table, columns), ("public.orders", vec!["id", "\"Day\""]));
     }
 }

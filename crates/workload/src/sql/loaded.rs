@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use super::csv::{NamedRows, Record};
 use super::faults::FolderError;
-use super::folder::SqlScript;
 use super::lines::{TextLines, open};
 use super::options::Encoding;
+use super::script::SqlScript;
 use super::tokens::SqlTextError;
 
 /// A file of `load/`.
@@ -21,7 +21,7 @@ impl LoadedFile {
     /// Bytes of the data, unpacked.
     pub(super) fn bytes(&self) -> u64 {
         match self {
-            LoadedFile::Sql(script) => script.text.len() as u64,
+            LoadedFile::Sql(script) => script.bytes,
             LoadedFile::Csv(csv) => csv.bytes,
         }
     }
@@ -68,7 +68,8 @@ impl CsvFile {
     }
 }
 
-fn size(row: &Record) -> u64 {
+/// Bytes of its values.
+pub(super) fn size(row: &Record) -> u64 {
     let field = |field: &Option<String>| field.as_ref().map_or(1, |it| it.len() as u64 + 1);
     row.iter().map(field).sum()
 }

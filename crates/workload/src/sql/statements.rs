@@ -4,7 +4,9 @@ use std::ops::Range;
 
 use rqps_dbms::{Body, Lexis};
 
-use super::tokens::{Part, Placeholder, SqlTextError, SqlToken, Tokens, error};
+use super::tokens::{
+    Part, Placeholder, SqlTextError, SqlToken, TextPlace, TextState, Tokens, error, open,
+};
 
 /// A statement of a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,8 +21,8 @@ pub(crate) struct SqlStatement<'a> {
     pub(crate) words: Vec<&'a str>,
     /// It has an ORDER BY of its own, in no parentheses.
     pub(crate) is_ordered: bool,
-    /// The lines behind a `COPY … FROM STDIN`.
-    pub(crate) data: Option<&'a str>,
+    /// It is a `COPY … FROM STDIN`, behind which its rows stand.
+    pub(crate) takes_rows: bool,
 }
 
 impl SqlStatement<'_> {
@@ -65,12 +67,18 @@ pub(crate) fn split(text: &str, lexis: Lexis) -> Result<Vec<SqlStatement<'_>>, S
     StatementReader::new(text, lexis).collect()
 }
 
-/// The statements of a text, one after another: a dump does not fit into memory twice.
+/// The statements of a text, one after another.
 pub(crate) struct StatementReader<'a> {
     text: &'a str,
     tokens: Tokens<'a>,
     lexis: Lexis,
     has_failed: bool,
+    /// The text is a part of another, of which its reader takes the rows of a COPY.
+    is_part: bool,
+    /// It goes on behind its end.
+    goes_on: bool,
+    /// The line of what has begun and is not whole there.
+    open: Option<u32>,
 }
 
 /// What is known of a statement while it is read.
@@ -91,7 +99,44 @@ pub(crate) struct Begun<'a> {
 
 impl<'a> StatementReader<'a> {
     pub(crate) fn new(text: &'a str, lexis: Lexis) -> StatementReader<'a> {
-        StatementReader { text, tokens: Tokens::new(text, lexis), lexis, has_failed: false }
+        let tokens = Tokens::new(text, lexis);
+        let (has_failed, is_part, goes_on, open) = (false, false, false, None);
+        StatementReader { text, tokens, lexis, has_failed, is_part, goes_on, open }
+    }
+
+    /// The statements of a part of a text that begins behind a statement.
+    pub(super) fn of_part(
+        text: &'a str,
+        lexis: Lexis,
+        state: &'a TextState,
+        goes_on: bool,
+    ) -> StatementReader<'a> {
+        let tokens = Tokens::resumed(text, lexis, state);
+        StatementReader { tokens, is_part: true, goes_on, ..StatementReader::new(text, lexis) }
+    }
+
+    /// Behind the statement that was read last.
+    pub(super) fn place(&self) -> TextPlace<'a> {
+        self.tokens.place()
+    }
+
+    /// The line of what does not end in this part, if anything does not.
+    pub(super) fn open(&self) -> Option<u32> {
+        self.open
+    }
+
+    /// The next statement that this part has whole.
+    pub(super) fn whole(&mut self) -> Result<Option<SqlStatement<'a>>, SqlTextError> {
+        let read = self.read();
+        // What is wrong within a line is so for certain once its end is there.
+        let may_change = |wrong: &SqlTextError| wrong.is_open || !self.tokens.rest().contains('\n');
+        match read {
+            Err(wrong) if self.goes_on && may_change(&wrong) => {
+                self.open = Some(wrong.line);
+                Ok(None)
+            }
+            read => read,
+        }
     }
 
     /// The next statement that is not empty.
@@ -126,6 +171,10 @@ impl<'a> StatementReader<'a> {
             }
         }
         if let Some(statement) = &begun {
+            if self.goes_on {
+                self.open = Some(statement.line);
+                return Ok(None);
+            }
             self.check_end(statement)?;
         }
         self.finished(begun)
@@ -204,7 +253,7 @@ impl<'a> StatementReader<'a> {
             )),
             Body::Trigger => None,
         };
-        what.map_or(Ok(()), |(line, what): (u32, String)| Err(error(line, &what)))
+        what.map_or(Ok(()), |(line, what): (u32, String)| Err(open(line, &what)))
     }
 
     fn finished(
@@ -216,12 +265,12 @@ impl<'a> StatementReader<'a> {
         };
         let text = &self.text[start..end];
         let mut statement =
-            SqlStatement { text, line, placeholders, words, is_ordered, data: None };
-        if self.lexis.body == Body::Atomic
+            SqlStatement { text, line, placeholders, words, is_ordered, takes_rows: false };
+        statement.takes_rows = self.lexis.body == Body::Atomic
             && statement.begins_with(&["copy"])
-            && statement.copies(self.lexis) == Some(["from", "stdin"])
-        {
-            statement.data = Some(self.tokens.copied_lines(line)?);
+            && statement.copies(self.lexis) == Some(["from", "stdin"]);
+        if statement.takes_rows && !self.is_part {
+            self.tokens.skip_copied_lines(line)?;
         }
         Ok(Some(statement))
     }
@@ -237,7 +286,7 @@ impl<'a> Begun<'a> {
     pub(crate) fn statement<'t>(&'t self, text: &'t str) -> SqlStatement<'t> {
         let Begun { line, is_ordered, .. } = *self;
         let words = self.words.clone();
-        SqlStatement { text, line, placeholders: Vec::new(), words, is_ordered, data: None }
+        SqlStatement { text, line, placeholders: Vec::new(), words, is_ordered, takes_rows: false }
     }
 
     pub(crate) fn add(&mut self, token: SqlToken<'a>, body: Body) {

@@ -37,6 +37,8 @@ impl fmt::Display for Placeholder {
 pub struct SqlTextError {
     pub(crate) line: u32,
     pub(crate) what: String,
+    /// Something has begun there that does not end in the text.
+    pub(super) is_open: bool,
 }
 
 /// What a part of a text is.
@@ -73,6 +75,36 @@ enum Bracket {
     Subscript,
 }
 
+/// What must be known of a text to read on behind one of its statements.
+#[derive(Clone, Debug)]
+pub(super) struct TextState {
+    pub(super) line: u32,
+    delimiter: String,
+    executable: Option<u32>,
+}
+
+impl Default for TextState {
+    fn default() -> TextState {
+        TextState { line: 1, delimiter: ";".to_string(), executable: None }
+    }
+}
+
+/// The same with the place in the text.
+#[derive(Clone, Copy)]
+pub(super) struct TextPlace<'a> {
+    pub(super) at: usize,
+    line: u32,
+    delimiter: &'a str,
+    executable: Option<u32>,
+}
+
+impl TextPlace<'_> {
+    pub(super) fn state(self) -> TextState {
+        let TextPlace { line, delimiter, executable, .. } = self;
+        TextState { line, delimiter: delimiter.to_string(), executable }
+    }
+}
+
 /// Reads tokens one after another.
 pub(crate) struct Tokens<'a> {
     text: &'a str,
@@ -105,6 +137,17 @@ impl<'a> Tokens<'a> {
             brackets: Vec::new(),
             may_begin_array: false,
         }
+    }
+
+    /// The tokens of what follows a place.
+    pub(super) fn resumed(text: &'a str, lexis: Lexis, state: &'a TextState) -> Tokens<'a> {
+        let TextState { line, delimiter, executable } = state;
+        Tokens { line: *line, delimiter, executable: *executable, ..Tokens::new(text, lexis) }
+    }
+
+    pub(super) fn place(&self) -> TextPlace<'a> {
+        let Tokens { at, line, delimiter, executable, .. } = *self;
+        TextPlace { at, line, delimiter, executable }
     }
 
     pub(crate) fn delimiter(&self) -> &'a str {
@@ -155,23 +198,19 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The lines of data behind a `COPY … FROM STDIN`, without the line `\.` that ends them.
-    pub(crate) fn copied_lines(&mut self, line: u32) -> Result<&'a str, SqlTextError> {
+    /// Skips the lines of data behind a `COPY … FROM STDIN` and the line that ends them.
+    pub(crate) fn skip_copied_lines(&mut self, line: u32) -> Result<(), SqlTextError> {
         self.rest_of_line();
         self.advance(self.rest().len().min(1));
-        let data = self.rest();
         let mut length = 0;
-        for row in data.split_inclusive('\n') {
-            if row.trim_end_matches(['\r', '\n']) == "\\." {
-                self.advance(length + row.len());
-                return Ok(&data[..length]);
-            }
+        for row in self.rest().split_inclusive('\n') {
             length += row.len();
+            if ends_rows(row) {
+                self.advance(length);
+                return Ok(());
+            }
         }
-        Err(error(
-            line,
-            "the data of the COPY that begins here do not end. End them with a line \\.",
-        ))
+        Err(endless_rows(line))
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<SqlToken<'a>>, SqlTextError> {
@@ -180,7 +219,7 @@ impl<'a> Tokens<'a> {
         if self.rest().is_empty() {
             return match self.executable {
                 Some(line) => {
-                    Err(error(line, "the comment that begins here does not end: */ is missing"))
+                    Err(open(line, "the comment that begins here does not end: */ is missing"))
                 }
                 None => Ok(None),
             };
@@ -210,7 +249,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    fn rest(&self) -> &'a str {
+    pub(super) fn rest(&self) -> &'a str {
         &self.text[self.at..]
     }
 
@@ -273,7 +312,7 @@ impl<'a> Tokens<'a> {
                 }
                 (_, None) => {
                     let what = "the comment that begins here does not end: */ is missing";
-                    return Err(error(self.line, what));
+                    return Err(open(self.line, what));
                 }
             }
         }
@@ -365,7 +404,7 @@ impl<'a> Tokens<'a> {
             }
         }
         let what = format!("the {what} that begins here does not end: {close} is missing");
-        Err(error(self.line, &what))
+        Err(open(self.line, &what))
     }
 
     /// `$1` or, where there are such, `$tag$ … $tag$`.
@@ -383,7 +422,7 @@ impl<'a> Tokens<'a> {
                 let Some(end) = rest[tag.len()..].find(tag) else {
                     let what =
                         format!("the literal that begins here does not end: {tag} is missing");
-                    return Err(error(self.line, &what));
+                    return Err(open(self.line, &what));
                 };
                 return self.take(2 * tag.len() + end, Part::Literal);
             }
@@ -424,7 +463,22 @@ impl<'a> Tokens<'a> {
 }
 
 pub(crate) fn error(line: u32, what: &str) -> SqlTextError {
-    SqlTextError { line, what: what.to_string() }
+    SqlTextError { line, what: what.to_string(), is_open: false }
+}
+
+/// What has begun in this line does not end.
+pub(super) fn open(line: u32, what: &str) -> SqlTextError {
+    SqlTextError { is_open: true, ..error(line, what) }
+}
+
+/// Whether a line ends the rows of a COPY.
+pub(super) fn ends_rows(line: &str) -> bool {
+    line.trim_end_matches(['\r', '\n']) == "\\."
+}
+
+pub(super) fn endless_rows(line: u32) -> SqlTextError {
+    let what = "the data of the COPY that begins here do not end. End them with a line \\.";
+    open(line, what)
 }
 
 fn begins_name(c: char) -> bool {

@@ -17,6 +17,7 @@ use crate::sql::faults::{FolderError, FolderFaults};
 use crate::sql::folder::{FolderScope, SqlFolder, read};
 use crate::sql::loaded::LoadedFile;
 use crate::sql::query::{Enclosing, Releases};
+use crate::sql::script::SqlScript;
 use crate::sql::sets::{ParameterSets, draw};
 
 /// A folder with these files.
@@ -37,6 +38,17 @@ fn read_for(path: &Path, dbms: &str) -> Result<SqlFolder, FolderFaults> {
         _ => Dialect::INNODB,
     };
     read(path, (dbms.parse().unwrap(), dialect), FolderScope::Everything)
+}
+
+fn statements(script: &SqlScript) -> Vec<String> {
+    let mut all = Vec::new();
+    script
+        .each::<FolderError>(Dialect::POSTGRES.lexis, &mut |statement, _| {
+            all.push(statement.text.to_string());
+            Ok(())
+        })
+        .unwrap();
+    all
 }
 
 const SHOP: &[(&str, &str)] = &[
@@ -80,7 +92,10 @@ fn a_folder_is_read_for_each_dbms() {
     let postgres = read_for(shop.path(), "postgres").unwrap();
     assert_eq!(postgres.name, "shop");
     assert_eq!(postgres.schema.unwrap().file, "schema.sql");
-    assert!(postgres.indexes.unwrap().text.starts_with("create index"));
+    assert_eq!(
+        statements(&postgres.indexes.unwrap()),
+        ["create index by_customer on orders (customer)"]
+    );
     let [first, orders] = &postgres.loads[..] else { panic!("{:?}", postgres.loads) };
     assert!(matches!(first, LoadedFile::Sql(script) if script.file == "load/01-first.sql"));
     assert!(
@@ -242,7 +257,7 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     (&[("params/a.txt", "id")], "params/a.txt: it is not a file .csv"),
     (
         &[("load/a.parquet", "")],
-        "load/a.parquet: it is not loaded. Write a file .sql, .csv, .sql.gz, .csv.gz or .dump",
+        "load/a.parquet: it is not loaded. Write a file .sql or .csv, which may be compressed (.gz, .zst), or .dump",
     ),
     (
         &[("load/a.sql", "insert into t values (:a)")],
@@ -531,7 +546,11 @@ fn a_file_is_read_as_the_folder_that_it_stands_for() {
     // As in the file: the statement begins in line 12, and the load in line 4.
     assert_eq!((one.file.as_str(), one.statements[0].line), ("shop.toml", 12));
     let LoadedFile::Sql(load) = &read.loads[0] else { panic!("{:?}", read.loads) };
-    assert_eq!(load.text, "\n\n\ninsert into t values (1);\n");
+    load.each::<FolderError>(Dialect::SQLITE.lexis, &mut |statement, _| {
+        assert_eq!((statement.line, statement.text), (4, "insert into t values (1)"));
+        Ok(())
+    })
+    .unwrap();
     for (wrong, expected) in [
         ("[[query]]\nid = \"a\"\nsql = '''\nselect :x'''", "shop.toml:4: ':x' has no source"),
         ("[[query]]\nsql = \"select 1\"", "shop.toml:1: the query that begins here has no id"),
@@ -543,20 +562,64 @@ fn a_file_is_read_as_the_folder_that_it_stands_for() {
     }
 }
 
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn zstandard(bytes: &[u8]) -> Vec<u8> {
+    zstd::stream::encode_all(bytes, 1).unwrap()
+}
+
+/// A way of compression by the end of its files' names.
+type Compressed = (&'static str, fn(&[u8]) -> Vec<u8>);
+
+const COMPRESSED: [Compressed; 2] = [("gz", gzip), ("zst", zstandard)];
+
 #[test]
 fn compressed_data_are_data() {
-    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-    encoder.write_all(b"id\n1\n2\n").unwrap();
-    let folder = folder(&[("queries/a.sql", "select 1"), ("load/keep", "")]);
-    fs::remove_file(folder.path().join("load/keep")).unwrap();
-    fs::write(folder.path().join("load/01_t.csv.gz"), encoder.finish().unwrap()).unwrap();
-    let read = read_for(folder.path(), "sqlite").unwrap();
-    let LoadedFile::Csv(csv) = &read.loads[0] else { panic!("{:?}", read.loads) };
-    let rows: Vec<_> = csv.rows().unwrap().collect::<Result<_, _>>().unwrap();
-    let row = |line, text: &str| (line, vec![Some(text.to_string())]);
-    assert_eq!((csv.table.as_str(), rows), ("t", vec![row(2, "1"), row(3, "2")]));
-    let packed = fs::read(folder.path().join("load/01_t.csv.gz")).unwrap();
-    fs::write(folder.path().join("load/01_t.csv.gz"), &packed[..packed.len() - 4]).unwrap();
-    let cut = read_for(folder.path(), "sqlite").unwrap_err().to_string();
-    assert!(cut.starts_with("load/01_t.csv.gz:4: cannot read it: "), "{cut}");
+    for (end, compress) in COMPRESSED {
+        let folder = folder(&[("queries/a.sql", "select 1"), ("load/keep", "")]);
+        fs::remove_file(folder.path().join("load/keep")).unwrap();
+        let file = folder.path().join(format!("load/01_t.csv.{end}"));
+        let packed = compress(b"id\n1\n2\n");
+        fs::write(&file, &packed).unwrap();
+        let read = read_for(folder.path(), "sqlite").unwrap();
+        let LoadedFile::Csv(csv) = &read.loads[0] else { panic!("{:?}", read.loads) };
+        let rows: Vec<_> = csv.rows().unwrap().collect::<Result<_, _>>().unwrap();
+        let row = |line, text: &str| (line, vec![Some(text.to_string())]);
+        assert_eq!((csv.table.as_str(), rows), ("t", vec![row(2, "1"), row(3, "2")]));
+        // Two parts one behind the other, as programs that compress in parallel write them.
+        fs::write(&file, [&packed[..], &compress(b"3\n")].concat()).unwrap();
+        assert_eq!(read_for(folder.path(), "sqlite").unwrap().loads[0].bytes(), 6);
+        let script = folder.path().join(format!("load/02.sql.{end}"));
+        fs::write(&script, compress(b"insert into t\nvalues (3);\nselect 'x;';")).unwrap();
+        let read = read_for(folder.path(), "sqlite").unwrap();
+        let LoadedFile::Sql(script) = &read.loads[1] else { panic!("{:?}", read.loads) };
+        assert_eq!(statements(script), ["insert into t\nvalues (3)", "select 'x;'"]);
+        assert_eq!(script.bytes, 38);
+    }
+}
+
+#[test]
+fn compressed_data_that_are_cut_are_refused_with_the_line_where_they_end() {
+    for (end, compress) in COMPRESSED {
+        let folder = folder(&[("queries/a.sql", "select 1"), ("load/keep", "")]);
+        fs::remove_file(folder.path().join("load/keep")).unwrap();
+        for (name, text) in [("01_t.csv", "id\n1\n2\n"), ("02.sql", "select 1;\n\nselect 2;\n")] {
+            let packed = compress(text.as_bytes());
+            let file = folder.path().join(format!("load/{name}.{end}"));
+            fs::write(&file, &packed[..packed.len() - 4]).unwrap();
+            let cut = read_for(folder.path(), "sqlite").unwrap_err().to_string();
+            let begin = format!("load/{name}.{end}:");
+            assert!(cut.starts_with(&begin) && cut.contains(": cannot read it: "), "{cut}");
+            fs::remove_file(&file).unwrap();
+        }
+        let file = folder.path().join(format!("load/01_t.csv.{end}"));
+        fs::write(&file, "id\n1\n").unwrap();
+        let other = read_for(folder.path(), "sqlite").unwrap_err().to_string();
+        assert!(other.starts_with(&format!("load/01_t.csv.{end}")), "{other}");
+        assert!(other.contains("cannot read it: "), "{other}");
+    }
 }

@@ -1,8 +1,6 @@
-//! Data that are held in memory as a text: scripts, also compressed ones, and the dumps that only
-//! Postgres's own pg_restore reads.
+//! Dumps that only Postgres's own pg_restore reads. Their text is held in memory.
 
 use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::time::Duration;
 
@@ -10,25 +8,8 @@ use rqps_system::User;
 use rqps_system::program::{self, MOST_OUTPUT, Surroundings};
 use rustix::process::Signal;
 
-use super::lines::open;
-
-/// Bytes of text that are kept of a compressed file: the text of a load is held in memory.
-const MOST_BYTES: u64 = 4 << 30;
 /// How long pg_restore may take.
 const LONGEST: Duration = Duration::from_secs(3600);
-
-/// What a file holds, unpacked.
-pub(super) fn unpacked(path: &Path) -> Result<Vec<u8>, String> {
-    let mut text = Vec::new();
-    let read = open(path).and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut text));
-    match read {
-        Ok(_) if text.len() as u64 > MOST_BYTES => {
-            Err(format!("it holds more than {} GB. Split it", MOST_BYTES >> 30))
-        }
-        Ok(_) => Ok(text),
-        Err(error) => Err(format!("cannot read it: {error}")),
-    }
-}
 
 /// Whether a folder is one that pg_dump has made.
 pub(super) fn is_dump_folder(path: &Path) -> bool {
@@ -75,26 +56,7 @@ pub(super) fn restored(dump: &Path) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
-    use flate2::Compression;
-    use flate2::write::GzEncoder;
-
     use super::*;
-
-    #[test]
-    fn a_compressed_file_is_read_whole_or_refused() {
-        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
-        encoder.write_all(b"id\n1\n").unwrap();
-        let packed = encoder.finish().unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("x.csv.gz");
-        std::fs::write(&file, &packed).unwrap();
-        assert_eq!(unpacked(&file).unwrap(), b"id\n1\n");
-        std::fs::write(&file, &packed[..packed.len() - 4]).unwrap();
-        let cut = unpacked(&file).unwrap_err();
-        assert!(cut.starts_with("cannot read it: "), "{cut}");
-    }
 
     #[test]
     fn what_is_no_dump_is_refused_in_the_words_of_pg_restore() {
