@@ -9,7 +9,7 @@ use rustix::io::Errno;
 
 use crate::guest::GuestError;
 use crate::home::HomeError;
-use crate::rights::shortage;
+use crate::shortage::shortage;
 use crate::source::SourceError;
 
 #[derive(Debug, thiserror::Error)]

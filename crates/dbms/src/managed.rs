@@ -144,7 +144,8 @@ impl Launch<'_> {
         folder.get().lend_lock(&mut command)?;
         tracing::info!("{}: starts {}", self.spec, program::shown(&command));
         // From then on only the server holds the lock.
-        let mut child = program::start(command).map_err(|error| self.failed(error.to_string()))?;
+        let mut child = program::start(command)
+            .map_err(|error| self.failed(format!("cannot start its process: {error}")))?;
         let pid = child.id() as i32;
         let lease = Lease {
             spec: self.spec.to_string(),

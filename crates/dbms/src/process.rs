@@ -87,7 +87,8 @@ pub(crate) fn run(command: &mut Command, what: &'static str, log: &Path) -> Resu
     let start = |reason: String| DbmsError::Start { what, reason };
     let since = length(log);
     tracing::debug!("runs {}", program::shown(command));
-    let status = command.status().map_err(|error| start(error.to_string()))?;
+    let status = command.status();
+    let status = status.map_err(|error| start(format!("cannot start its process: {error}")))?;
     if status.success() { Ok(()) } else { Err(start(format!("{status}\n{}", tail(log, since)))) }
 }
 

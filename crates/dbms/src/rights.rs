@@ -1,5 +1,5 @@
 //! What rqps and the user of servers may do on this machine, checked before anything depends on
-//! it, and which limit of the machine a failure hit.
+//! it.
 
 use std::fs;
 use std::io;
@@ -7,8 +7,6 @@ use std::path::Path;
 
 use nix::unistd::{Uid, User as Account};
 use rqps_system::User;
-use rustix::fs::statvfs;
-use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 
 use crate::error::DbmsError;
@@ -61,50 +59,6 @@ pub(crate) fn can_reach(user: Option<User>, places: &[&Path]) -> Result<(), Dbms
     }
 }
 
-/// With more MiB free than these, the disk is not full: single writes are smaller.
-const FULL_MB: u64 = 256;
-/// With a limit of at least so many open files, no server lacks them at its start.
-const MANY_FILES: u64 = 1024;
-
-/// The limit or disk of the machine that the words of an error or a log point to, and what to do.
-/// `data` is on the disk that servers fill.
-pub fn shortage(said: &str, data: &Path) -> Option<String> {
-    let limit = |resource| {
-        let limit = getrlimit(resource).current;
-        limit.map_or("unlimited".to_string(), |limit| limit.to_string())
-    };
-    let has_few_files =
-        || getrlimit(Resource::Nofile).current.is_some_and(|limit| limit < MANY_FILES);
-    let says = |any: &[&str]| any.iter().any(|words| said.contains(words));
-    let on = data.ancestors().find(|place| place.exists()).unwrap_or(Path::new("/"));
-    let free = statvfs(on).map_or(0, |of| (of.f_bavail * of.f_frsize) >> 20);
-    // MySQL and SQLite say the same of a limit that a setting gives a table or a database.
-    let or_limit = says(&["(1114, HY000)", "database or disk is full"]) && free < FULL_MB;
-    if says(&["No space left on device"]) || or_limit {
-        return Some(format!(
-            "a disk is full: that of '{}' has {free} MiB free. Make room, or set RQPS_HOME to another \
-             disk, then continue with --resume",
-            on.display()
-        ));
-    }
-    if says(&["Resource temporarily unavailable", "os error 11"]) {
-        let most = limit(Resource::Nproc);
-        return Some(format!(
-            "too many processes: 'ulimit -u' is {most}, and a container may have a lower limit. Raise \
-             the limit"
-        ));
-    }
-    // InnoDB says this of a file that it cannot open for whatever reason.
-    let or_files = says(&["can't be opened in read-write mode"]) && has_few_files();
-    if or_files
-        || says(&["Too many open files", "os error 24", "file descriptors", "open_files_limit"])
-    {
-        let most = limit(Resource::Nofile);
-        return Some(format!("too many open files: 'ulimit -n' is {most}. Raise the limit"));
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
     use std::os::unix::fs::PermissionsExt;
@@ -132,22 +86,5 @@ mod tests {
         mode(0o711);
         can_reach(nobody, &[&place]).unwrap();
         can_reach(None, &[Path::new("/root")]).unwrap();
-    }
-
-    #[test]
-    fn what_ran_out_is_named_with_its_limit() {
-        for (said, named) in [
-            ("FATAL: could not write: No space left on device", "a disk is full: that of '/'"),
-            ("Resource temporarily unavailable (os error 11)", "'ulimit -u'"),
-            ("insufficient file descriptors available to start", "'ulimit -n'"),
-        ] {
-            let told = shortage(said, Path::new("/")).unwrap();
-            assert!(told.contains(named), "{told}");
-        }
-        assert_eq!(shortage("password authentication failed", Path::new("/")), None);
-        // A limit of the database's own: `max_page_count` of SQLite. (`/proc` has no room at all.)
-        let full = "database or disk is full (13)";
-        assert!(shortage(full, Path::new("/proc")).is_some());
-        assert_eq!(shortage(full, &std::env::temp_dir()), None);
     }
 }

@@ -1,5 +1,6 @@
 //! The load generator's threads, one worker each, which run together any number of times.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -95,6 +96,11 @@ impl Drop for Obituary {
     }
 }
 
+/// A thread could not be started: the server has no part in it.
+pub(crate) fn no_thread(error: io::Error) -> Error {
+    Error::Client(format!("cannot start a thread: {error}"))
+}
+
 impl Crew {
     /// Starts a thread for each piece of work, which waits for its first order.
     pub fn start(work: Vec<Box<dyn Work>>) -> Result<Self, Error> {
@@ -107,21 +113,22 @@ impl Crew {
             let interrupter = work.interrupter()?;
             let mut worker = Worker::new(work, live.clone());
             let (halt, reports) = (halt.clone(), report_sender.clone());
-            let thread =
-                std::thread::Builder::new().name(format!("worker-{index}")).spawn(move || {
-                    let obituary = Obituary { index, reports };
-                    for command in inbox {
-                        let Command::Run(order, epoch) = command else {
-                            worker.forget();
-                            continue;
-                        };
-                        let result = worker.run(order.schedule, order.until, epoch, &halt);
-                        if obituary.reports.send((index, Report::Ended(result))).is_err() {
-                            break;
-                        }
+            let name = format!("worker-{index}");
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                let obituary = Obituary { index, reports };
+                for command in inbox {
+                    let Command::Run(order, epoch) = command else {
+                        worker.forget();
+                        continue;
+                    };
+                    let result = worker.run(order.schedule, order.until, epoch, &halt);
+                    if obituary.reports.send((index, Report::Ended(result))).is_err() {
+                        break;
                     }
-                    worker.finish()
-                })?;
+                }
+                worker.finish()
+            });
+            let thread = thread.map_err(no_thread)?;
             members.push(Member { commands, live, interrupter, thread });
         }
         Ok(Crew { members, reports, halt })

@@ -12,7 +12,7 @@ use hdrhistogram::Histogram;
 use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 use crate::clock::{Clock, Monotonic, now, thread_cpu};
-use crate::crew::Failure;
+use crate::crew::{Failure, no_thread};
 use crate::effect::Statements;
 use crate::ending::Ending;
 use crate::halt::Halt;
@@ -272,7 +272,8 @@ impl Relay {
                         break;
                     }
                 }
-            })?;
+            });
+            let thread = thread.map_err(no_thread)?;
             let id = id.recv().map_err(|_| Error::Protocol("a client's thread died".into()))?;
             clients.push(Client { orders, interrupters, current, thread, id });
         }

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
+use rustix::fs::{FlockOperation, fcntl_lock};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -168,8 +169,10 @@ fn tables(folder: &Path) -> Vec<PathBuf> {
     names.map(|name| folder.join(name)).collect()
 }
 
-#[test]
-fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
+/// A comparison in which the files of a load are damaged between two rounds of three. Its contender
+/// is excluded with these words, and the others go on.
+#[track_caller]
+fn is_excluded(damage: fn(Vec<u8>) -> Vec<u8>, words: &str) {
     let rqps = Rqps::with_own_locks();
     let arguments = comparison(3, 1.0).replace("--no-control", "--loads 1");
     let running = compare(&rqps, &arguments);
@@ -179,13 +182,10 @@ fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
     let files = tables(&load);
     assert!(!files.is_empty(), "{:?}", entries(&load));
     for file in files {
-        let mut bytes = fs::read(&file).unwrap();
-        let middle = bytes.len() / 2;
-        bytes[middle..middle + 64].iter_mut().for_each(|byte| *byte ^= 0x55);
-        fs::write(&file, bytes).unwrap();
+        fs::write(&file, damage(fs::read(&file).unwrap())).unwrap();
     }
     let ended = running.finish().expect_code(3);
-    ended.says(&["error: rocksdb@10.4.2: ", "block checksum mismatch"]);
+    ended.says(&["error: rocksdb@10.4.2: ", words]);
     // Where the damage came before the copy for round 2, that round has failed in part.
     assert_eq!(counted(&rqps)[..4], all_rounds(2), "baseline and control have gone on");
     let results = Connection::open(rqps.out().join("results.sqlite")).unwrap();
@@ -199,6 +199,44 @@ fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
     let tests = &result["comparison"]["contenders"][0]["tests"];
     let label = tests[0]["label"].as_str().unwrap_or_default();
     assert_eq!(label, "invalid", "{}", tests[0]);
+}
+
+#[test]
+fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
+    let damage = |mut bytes: Vec<u8>| {
+        let middle = bytes.len() / 2;
+        bytes[middle..middle + 64].iter_mut().for_each(|byte| *byte ^= 0x55);
+        bytes
+    };
+    is_excluded(damage, "block checksum mismatch");
+}
+
+#[test]
+fn a_file_that_is_cut_excludes_its_contender_and_the_others_go_on() {
+    let cut = |mut bytes: Vec<u8>| {
+        bytes.truncate(bytes.len() / 2);
+        bytes
+    };
+    is_excluded(cut, "Sst file size mismatch");
+}
+
+#[test]
+fn a_database_that_another_process_has_open_is_told_and_not_taken_for_a_limit() {
+    let rqps = Rqps::new();
+    let data = rqps.path("data");
+    let start = format!("dbms start {NEW} --data {}", data.display());
+    rqps.run(&start).ok();
+    rqps.run("dbms stop --all").ok();
+    let other = fs::OpenOptions::new().write(true).open(data.join("LOCK")).unwrap();
+    // RocksDB locks this file, too.
+    fcntl_lock(&other, FlockOperation::NonBlockingLockExclusive).unwrap();
+    let held = ["another process uses the database", "LOCK: Resource temporarily unavailable"];
+    let refused = rqps.run(&start).expect_code(3).says(&held);
+    assert!(!refused.stderr.contains("ulimit"), "{}", refused.stderr);
+    rqps.assert_no_server_is_left();
+    drop(other);
+    rqps.run(&start).ok();
+    rqps.run("dbms stop --all").ok();
 }
 
 #[test]

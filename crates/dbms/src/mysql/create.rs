@@ -80,17 +80,17 @@ impl Mysql {
         let mut command = self.making(data, log)?;
         command.arg("--bootstrap");
         command.stdin(Stdio::piped());
-        let started = |error: std::io::Error| DbmsError::Start {
+        let failed = |what: &str, error: std::io::Error| DbmsError::Start {
             what: self.dbms().name(),
-            reason: error.to_string(),
+            reason: format!("cannot {what} its process: {error}"),
         };
         let since = process::length(log);
-        let mut child = command.spawn().map_err(started)?;
+        let mut child = command.spawn().map_err(|error| failed("start", error))?;
         if let Some(mut input) = child.stdin.take() {
             // A server that gives up closes its input; its log has the reason.
             let _ = input.write_all(sql.as_bytes());
         }
-        let status = child.wait().map_err(started)?;
+        let status = child.wait().map_err(|error| failed("await", error))?;
         match status.success() {
             true => Ok(()),
             false => Err(DbmsError::Start {
