@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::io::{self, Read};
+
 use common::{Fixture, plan, run};
 use rqps_wire::{ErrorClass, scalar};
 
@@ -44,6 +46,32 @@ fn lines_are_loaded_counted_and_refused_as_one() {
             without_files_it_is_loaded_by_inserts(&fixture, contender);
         }
     }
+}
+
+/// A file that ends where it should not.
+struct Broken;
+
+impl Read for Broken {
+    fn read(&mut self, _to: &mut [u8]) -> io::Result<usize> {
+        Err(io::Error::other("broken"))
+    }
+}
+
+#[test]
+fn rows_of_a_copy_are_read_while_they_are_sent_and_added_all_or_none() {
+    let fixture = Fixture::start("postgres@17.6");
+    let connection = &mut *fixture.connect();
+    connection.run("create table t (id int primary key, v varchar(20) not null)").unwrap();
+    let copy = "copy t (id, v) from stdin";
+    assert_eq!(connection.copy_in(copy, &mut &*lines(1, 50_000)).unwrap(), 50_000);
+    let more = lines(50_001, 50_000);
+    let broken = connection.copy_in(copy, &mut (&*more).chain(Broken)).unwrap_err();
+    assert_eq!(broken.to_string(), "cannot read rows: broken");
+    let refused = connection.copy_in(copy, &mut &*lines(1, 50_000)).unwrap_err();
+    assert!(refused.to_string().contains("duplicate key"), "{refused}");
+    // The connection is as good as before.
+    assert_eq!(connection.copy_in(copy, &mut &*more).unwrap(), 50_000);
+    assert_eq!(scalar(connection, "select count(*) from t").unwrap().unwrap(), "100000");
 }
 
 fn without_files_it_is_loaded_by_inserts(fixture: &Fixture, contender: &str) {
