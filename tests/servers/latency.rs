@@ -86,7 +86,7 @@ fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
     script(&file, 1, 10);
     let contenders = "old=postgres@17.6?geqo_seed=0.2 slow=postgres@17.6?geqo_seed=0.3";
     let workload = format!("--workload pgbench:{}", file.display());
-    let at = "--slo p50=9ms --secs 0.7 --rounds 4";
+    let at = "--slo p50=9ms --secs 0.7 --rounds 5";
     let ended = compare(&rqps, &format!("{contenders} {workload} {at}")).expect_code(1);
     let found = test(&rqps);
     let [old, slow] = ["baseline_rate", "rate"].map(|key| found[key].as_f64().unwrap());
@@ -95,6 +95,23 @@ fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
     assert_eq!(found["label"], "regression", "{found}");
     assert!(found["times"]["p50"]["label"].is_null(), "{found}");
     let words = "Largest rates that keep p50=9ms";
+    assert!(ended.stdout.contains(words), "{}", ended.stdout);
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn contenders_search_for_their_largest_rates_in_turn() {
+    let rqps = Rqps::with_own_locks();
+    let contenders = "sqlite again=sqlite --workload micro:point-query --rows 1K";
+    let few = compare(&rqps, &format!("{contenders} --slo p50<50ms --secs 0.1 --rounds 4"));
+    few.refuses(2, &["rounds", "5"]);
+    let ended = compare(&rqps, &format!("{contenders} --slo p50<50ms --secs 0.1 --rounds 5"));
+    assert!([Some(0), Some(1)].contains(&ended.status.code()), "{}", ended.stderr);
+    let found = test(&rqps);
+    for key in ["baseline_rate", "rate"] {
+        assert!(found[key].as_f64().is_some_and(|rate| rate > 100.0), "{key}: {found}");
+    }
+    let words = "Largest rates that keep p50=50ms";
     assert!(ended.stdout.contains(words), "{}", ended.stdout);
     rqps.assert_nothing_is_left();
 }

@@ -8,6 +8,7 @@ pub mod counted;
 pub mod course;
 pub mod diagnosis;
 pub mod history;
+pub mod largest_rate;
 pub mod machines;
 pub mod measured;
 pub mod merged;

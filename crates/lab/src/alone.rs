@@ -8,6 +8,7 @@ use rqps_dbms::{Dbms, Place, Server};
 use rqps_observe::{Group, Placement};
 use rqps_plan::{Method, Plan, Workload};
 use rqps_store::{Measurement, Status};
+use rqps_wire::Target;
 use rqps_workload::{Driver, Site, Task};
 
 use crate::arm::Arm;
@@ -16,6 +17,7 @@ use crate::client_cpus::ClientCpus;
 use crate::confine::confine;
 use crate::selftest::limit;
 use crate::stage::{Stage, with_last_words};
+use crate::trying::Trying;
 use crate::{Event, Lab, LabError, task};
 
 /// An arm whose server is up.
@@ -44,6 +46,8 @@ pub(crate) struct Next<'t> {
     group: Option<&'t Group>,
     note: Option<&'t str>,
     pub(crate) arrivals: Option<Arrivals>,
+    /// The service level for which that rate is tried, if it is.
+    pub(crate) trying: Option<&'t Trying>,
     arm: &'t Arm,
     /// Its number among the tasks that are left, from 0, and how many these are.
     pub(crate) place: (usize, usize),
@@ -79,33 +83,59 @@ impl<'a> Alone<'a> {
         is_left: impl Fn(&Task) -> bool,
         mut each: impl FnMut(Next<'_>) -> Result<(), LabError>,
     ) -> Result<(), LabError> {
-        let Alone { plan, arm, arrivals, .. } = *self;
-        let target = self.server.target().clone();
-        let site = Site {
-            target: &target,
-            dbms: arm.dbms,
-            dialect: arm.dialect,
-            seed: plan.seed,
-            is_own: self.server.data().is_some(),
-            method: Method::Runs,
-        };
-        let driver = rqps_workload::driver(workload, site)?;
+        let target = self.target();
+        let driver = self.driver(workload, &target)?;
         let tasks = rqps_workload::tasks(workload)?;
         let left: Vec<&Task> = tasks.iter().filter(|task| is_left(task)).collect();
         for (number, task) in left.iter().enumerate() {
-            let (server, group, driver) = (&mut *self.server, self.group.as_ref(), &*driver);
-            let (place, tasks, note) = ((number, left.len()), tasks.len(), self.note.as_deref());
-            each(Next { task, driver, server, group, note, arrivals, arm, place, tasks })?;
+            each(self.next(task, &*driver, (number, left.len()), tasks.len()))?;
         }
         Ok(())
+    }
+
+    /// What its clients connect to.
+    pub(crate) fn target(&self) -> Target {
+        self.server.target().clone()
+    }
+
+    /// A workload on its server.
+    pub(crate) fn driver<'d>(
+        &self,
+        workload: &'d Workload,
+        target: &'d Target,
+    ) -> Result<Box<dyn Driver + 'd>, LabError> {
+        let site = Site {
+            target,
+            dbms: self.arm.dbms,
+            dialect: self.arm.dialect,
+            seed: self.plan.seed,
+            is_own: self.server.data().is_some(),
+            method: Method::Runs,
+        };
+        Ok(rqps_workload::driver(workload, site)?)
+    }
+
+    /// A task that is to be run next, by its place among those that are left.
+    pub(crate) fn next<'t>(
+        &'t mut self,
+        task: &'t Task,
+        driver: &'t dyn Driver,
+        place: (usize, usize),
+        tasks: usize,
+    ) -> Next<'t> {
+        let Alone { arm, arrivals, .. } = *self;
+        let (server, group) = (&mut *self.server, self.group.as_ref());
+        let (note, trying) = (self.note.as_deref(), None);
+        Next { task, driver, server, group, note, arrivals, trying, arm, place, tasks }
     }
 }
 
 impl Next<'_> {
     /// The context of the task.
     pub(crate) fn stage<'s, 'l>(&'s self, lab: &'s mut Lab<'l>) -> Stage<'s, 'l> {
-        let Next { task, group, arrivals, arm, tasks, .. } = *self;
-        Stage { lab, server: &*self.server, group, contender: &arm.name, task, tasks, arrivals }
+        let Next { task, group, arrivals, trying, arm, tasks, .. } = *self;
+        let (server, contender) = (&*self.server, arm.name.as_str());
+        Stage { lab, server, group, contender, task, tasks, arrivals, trying }
     }
 
     /// Runs the task, and fills in what is measured and how it ended. `attempt` counts from 1.

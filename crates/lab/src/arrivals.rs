@@ -52,12 +52,16 @@ impl Arrivals {
         let per_second = self.per_second / f64::from(clients);
         let operations = (per_second * task.time.as_secs_f64()).round() as u64;
         let seed = stream(self.seed, &[task.index as u64, client.into()]).random();
-        let grace = task.time.mul_f64(GRACE).max(LEAST_GRACE);
         Order {
             schedule: Schedule::Poisson { per_second, seed },
-            until: Until::OperationsWithin(operations, task.time + grace),
+            until: Until::OperationsWithin(operations, task.time + grace(task.time)),
         }
     }
+}
+
+/// How much later than planned what is due may be done.
+pub(crate) fn grace(time: Duration) -> Duration {
+    time.mul_f64(GRACE).max(LEAST_GRACE)
 }
 
 /// Refuses a rate with which a task would have too few operations.

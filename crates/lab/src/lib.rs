@@ -23,6 +23,7 @@ mod remaining;
 mod selftest;
 mod stage;
 mod task;
+mod trying;
 
 use rand::SeedableRng;
 use rand::seq::SliceRandom;

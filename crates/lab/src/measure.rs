@@ -4,9 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use rqps_analysis::largest_rate::TriedSecond;
 use rqps_load::{Cancel, Crew, Failure, Live, Moment, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
+
+use crate::trying::{TriedSeconds, Trying};
 
 /// Samples of fewer seconds are merged with the one before.
 const SHORTEST_SAMPLE: f64 = 0.05;
@@ -78,14 +81,17 @@ pub(crate) struct Ready {
 }
 
 impl Ready {
-    /// Starts the workers, and runs the warm-up, which is not measured.
+    /// Starts the workers, and runs the warm-up, which is not measured. Operations that take longer
+    /// than the limit are counted.
     pub(crate) fn new(
         work: Vec<(Box<dyn Work>, Order)>,
         warm_up: Option<Duration>,
+        limit: Option<Duration>,
         cancel: &Cancel,
     ) -> Result<Self, Failure> {
         let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
         let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
+        limit.into_iter().for_each(|limit| crew.count_late(limit));
         if let Some(warm_up) = warm_up {
             let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
             let orders: Vec<Order> = orders.iter().map(briefly).collect();
@@ -96,15 +102,17 @@ impl Ready {
     }
 }
 
-/// Runs the workers, and measures them.
+/// Runs the workers, and measures them: for longer than ordered while a rate that is tried is
+/// undecided.
 pub(crate) fn measure(
     ready: Ready,
     observer: &mut Observer,
     embedded: bool,
+    trying: Option<&Trying>,
     tick: &mut dyn FnMut(Tick),
     cancel: &Cancel,
 ) -> Result<Window, Failure> {
-    let Ready { mut crew, orders } = ready;
+    let Ready { mut crew, mut orders } = ready;
     let live = crew.live();
     let mut meter = Meter { observer, embedded, live: live.clone() };
     let first = meter.read();
@@ -116,9 +124,14 @@ pub(crate) fn measure(
         last = now;
     };
     let mut seen = vec![0; live.len()];
+    let (mut blocks, mut before) = (TriedSeconds::default(), 0);
     // The work of followers after the end of the leaders is not in the time that divides costs.
-    let mut watch = |moment: Moment, elapsed: u64| {
+    let mut watch = |moment: Moment, of_run: u64, before: u64, blocks: &mut TriedSeconds| {
+        let elapsed = before + of_run;
         sample(&mut meter, elapsed as f64 / 1e9);
+        let sum = |of: fn(&Live) -> u64| live.iter().map(|live| of(live)).sum();
+        let totals = TriedSecond { operations: sum(Live::operations), late: sum(Live::late) };
+        blocks.see(totals, Duration::from_nanos(of_run));
         if moment == Moment::LeadersDone {
             return;
         }
@@ -128,8 +141,15 @@ pub(crate) fn measure(
         seen.clone_from(&operations);
         tick(Tick { elapsed: Duration::from_nanos(elapsed), operations, recent });
     };
-    let elapsed = crew.run(&orders, &mut watch, cancel)?;
-    let seconds = elapsed as f64 / 1e9;
+    for piece in 1.. {
+        let elapsed =
+            crew.run(&orders, &mut |moment, at| watch(moment, at, before, &mut blocks), cancel)?;
+        before += elapsed;
+        let tried = trying.filter(|it| it.add(blocks.take(), Duration::from_nanos(elapsed)));
+        let Some(trying) = tried else { break };
+        orders = orders.iter().map(|order| trying.longer(order, piece)).collect();
+    }
+    let seconds = before as f64 / 1e9;
     let cost = last.since(&first);
     join_last(&mut samples);
     Ok(Window { seconds, cost, samples, tallies: crew.finish() })

@@ -11,6 +11,7 @@ use rqps_workload::{Explained, Task};
 
 use crate::arrivals::Arrivals;
 use crate::measure::Window;
+use crate::trying::Trying;
 use crate::{Event, Lab, LabError};
 
 /// The context of a task.
@@ -25,6 +26,8 @@ pub(crate) struct Stage<'a, 'l> {
     pub(crate) tasks: usize,
     /// When operations are due; none in a closed loop.
     pub(crate) arrivals: Option<Arrivals>,
+    /// The service level for which that rate is tried, if it is.
+    pub(crate) trying: Option<&'a Trying>,
 }
 
 /// An error with the related lines of the server's log, and kills in its control group.

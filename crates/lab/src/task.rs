@@ -129,7 +129,9 @@ impl Windows<'_> {
             ((part.client, part.operation), (part.work, order))
         };
         let (of, work): (Vec<_>, Vec<_>) = parts.into_iter().map(assigned).unzip();
-        let ready = Ready::new(work, self.task.warm_up, stage.lab.cancel)?;
+        let ramp = stage.trying.map(|trying| trying.ramp).or(self.task.warm_up);
+        let limit = stage.trying.map(|trying| trying.limit);
+        let ready = Ready::new(work, ramp, limit, stage.lab.cancel)?;
         let Rest::Beside(head_start) = self.task.rest else {
             return self.watched(stage, ready, &of, measured);
         };
@@ -162,7 +164,7 @@ impl Windows<'_> {
                 return Ok(());
             }
             stage.tell(|contender, step| Event::Indexing { contender, step });
-            let ready = Ready::new(indexers, None, stage.lab.cancel)?;
+            let ready = Ready::new(indexers, None, None, stage.lab.cancel)?;
             let window = self.window(stage, ready, &[])?;
             measured.index_seconds = Some(window.seconds);
             add_window(measured, window, &[], false);
@@ -195,6 +197,6 @@ impl Windows<'_> {
             });
         };
         let (embedded, cancel) = (stage.server.is_embedded(), stage.lab.cancel);
-        Ok(measure(ready, &mut observer, embedded, &mut tick, cancel)?)
+        Ok(measure(ready, &mut observer, embedded, stage.trying, &mut tick, cancel)?)
     }
 }

@@ -139,6 +139,11 @@ impl Crew {
         self.members.iter().map(|member| member.live.clone()).collect()
     }
 
+    /// Counts the operations that take longer than this from when they are due.
+    pub fn count_late(&self, limit: Duration) {
+        self.members.iter().for_each(|member| member.live.set_limit(limit.as_nanos() as u64));
+    }
+
     /// Runs all workers, an order each, from one instant, and waits until they have ended. `watch`
     /// is called at each [`Moment`] with the nanoseconds since then; `cancel` is checked several
     /// times a second. Returns the nanoseconds until the last worker that others wait for had

@@ -16,6 +16,10 @@ pub struct Live {
 #[derive(Debug, Default)]
 struct Counters {
     operations: AtomicU64,
+    /// Of them, those that took longer than the limit from when they were due.
+    late: AtomicU64,
+    /// In nanoseconds; 0 if there is none.
+    limit: AtomicU64,
     cpu_user: AtomicU64,
     cpu_system: AtomicU64,
     voluntary: AtomicU64,
@@ -81,6 +85,28 @@ impl Live {
             involuntary_switches: counters.involuntary.load(Ordering::Relaxed),
             ..ThreadCost::default()
         }
+    }
+
+    /// The operations since the last reset that took longer than the limit from when they were due.
+    pub fn late(&self) -> u64 {
+        self.counters.late.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_limit(&self, nanos: u64) {
+        self.counters.limit.store(nanos, Ordering::Relaxed);
+    }
+
+    /// In nanoseconds, if there is one.
+    pub(crate) fn limit(&self) -> Option<u64> {
+        Some(self.counters.limit.load(Ordering::Relaxed)).filter(|limit| *limit > 0)
+    }
+
+    pub(crate) fn count_late(&self) {
+        self.counters.late.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn forget_late(&self) {
+        self.counters.late.store(0, Ordering::Relaxed);
     }
 
     #[inline]

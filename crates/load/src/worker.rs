@@ -126,6 +126,7 @@ impl<C: Clock> Worker<C> {
             self.clock.sharpen();
         }
         let limit = operations.unwrap_or(u64::MAX);
+        let in_time = self.live.limit().unwrap_or(u64::MAX);
         let follows = until == Until::LeadersDone;
         let mut may_perform = schedule == Schedule::Closed;
         let before = recorder.tally.operations;
@@ -184,6 +185,9 @@ impl<C: Clock> Worker<C> {
             };
             ended = self.clock.now();
             recorder.record(intended, started, ended, effect);
+            if intended.is_some_and(|intended| ended - intended.min(started) > in_time) {
+                self.live.count_late();
+            }
             if ended >= publish_at {
                 self.live.publish_cost();
                 publish_at = ended + PUBLISH;
@@ -199,6 +203,7 @@ impl<C: Clock> Worker<C> {
         self.recorder = None;
         self.work.forget();
         self.live.set_operations(0);
+        self.live.forget_late();
     }
 
     pub(crate) fn finish(self) -> Tally {

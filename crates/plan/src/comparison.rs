@@ -319,15 +319,16 @@ impl Comparison {
         if let [only] = contenders {
             return Err(OneContender(only.spec()));
         }
-        // An interval needs at least three.
-        if self.fewest_rounds < 3 {
-            return Err(TooSmall("rounds", "3".to_string()));
+        // An interval needs at least three. Largest rates differ by whole steps.
+        let least = if self.slo.is_some() { 5 } else { 3 };
+        if self.fewest_rounds < least {
+            return Err(TooSmall("rounds", least.to_string()));
         }
         if self.rounds < self.fewest_rounds {
             return Err(TooSmall("rounds", self.fewest_rounds.to_string()));
         }
-        if self.confirm.is_some_and(|rounds| rounds < 3) {
-            return Err(TooSmall("confirm", "3".to_string()));
+        if self.confirm.is_some_and(|rounds| rounds < least) {
+            return Err(TooSmall("confirm", least.to_string()));
         }
         if self.loads == Some(0) {
             return Err(TooSmall("loads", "1".to_string()));

@@ -28,7 +28,7 @@ impl FromStr for ServiceLevel {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let wrong = |why| ServiceLevelError(text.to_string(), why);
-        let (percentile, limit) = text.split_once('=').ok_or(wrong("it has no ="))?;
+        let (percentile, limit) = text.split_once(['=', '<']).ok_or(wrong("it has no ="))?;
         let percentile = percentile.strip_prefix('p').ok_or(wrong("it does not begin with p"))?;
         let percentile: f64 =
             percentile.parse().map_err(|_| wrong("the percentile is no number"))?;
@@ -74,7 +74,7 @@ mod tests {
             let level: ServiceLevel = text.parse().unwrap();
             assert_eq!(level.to_string(), text);
         }
-        let level: ServiceLevel = "p99=5ms".parse().unwrap();
+        let level: ServiceLevel = "p99<5ms".parse().unwrap();
         assert_eq!((level.percentile, level.limit.0), (99.0, Duration::from_millis(5)));
     }
 

@@ -132,7 +132,13 @@ pub fn interim(plan: &rqps_plan::Plan, passes: &[RoundRecord]) -> Interim {
             }
             let times = &times[index];
             let is_narrow = |rule: &StopRule, of: &Verdict| rule.is_precise(&progress(of, times));
-            narrow[index] &= is_narrow(&first, &screen.verdicts[index]);
+            // The last rate of the grid and the client's CPU are the same in every round.
+            let rounds = passes.iter().filter(|pass| pass.test == tests[index].name);
+            let rounds = rounds.map(|pass| pass.round).max().unwrap_or(0);
+            let is_unanswered = comparison.slo.is_some()
+                && screen.verdicts[index].contributions.is_empty()
+                && rounds >= first.least_rounds;
+            narrow[index] &= is_unanswered || is_narrow(&first, &screen.verdicts[index]);
             let is_fresh = verdict.stage == Stage::Fresh;
             confirmed[index] &= !flagged.contains(&index) || is_fresh && is_narrow(&fresh, verdict);
             let plain = verdict.plain;

@@ -4,6 +4,7 @@
 //! in turn. It is one observation: see docs/slices.md.
 
 mod answers;
+mod beside;
 mod carried;
 mod counting;
 mod cut;
@@ -45,6 +46,7 @@ use crate::{Event, Lab, LabError, Outcome, arrivals, other_disk};
 use answers::Failing;
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
+use largest_rate::Grids;
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 use pass::REPEATS;
@@ -186,6 +188,7 @@ fn rounds(
     let comparison = setting.comparison;
     let tests = comparison.tests();
     let mut loops = loops(directory, comparison)?;
+    let mut grids = Grids::new();
     let loading = began.elapsed().as_secs_f64();
     let mut longest = 0.0_f64;
     let last = comparison.rounds + comparison.confirm.unwrap_or(0);
@@ -244,7 +247,13 @@ fn rounds(
             made = slices(lab, directory, &journal, parts, &sliced, &mut loops, &mut laps);
         }
         if made.is_ok() && !whole.is_empty() {
-            made = runs::make(lab, directory, &journal, &whole, &mut loops);
+            made = match comparison.slo {
+                Some(level) => {
+                    let search = (level, &mut grids);
+                    largest_rate::make(lab, directory, &journal, &whole, &mut loops, search)
+                }
+                None => runs::make(lab, directory, &journal, &whole, &mut loops),
+            };
             laps.lap("runs");
         }
         let outcome = ended(lab, &format!("round {number}"), made)?;

@@ -46,21 +46,32 @@ impl Parts {
         if !comparison.uses(Method::Slices) {
             return Ok(Parts { groups: together, reason: None });
         }
-        let need = |one: &Arm| -> Result<u64, LabError> {
-            let contender = &plan.contenders[one.index];
-            if one.is_remote {
-                return Ok(0);
-            }
-            let chosen = crate::cache(plan, contender, memory)?;
-            let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
-            // A control group may limit it to less, including the page cache of its files.
-            let held = plan.memory.filter(|_| contender.has_own_processes());
-            Ok(held.map_or(needed, |most| needed.min(most.0)))
-        };
-        let needs = all.iter().map(need).collect::<Result<Vec<u64>, _>>()?;
-        let available = available / 100 * MOST_MEMORY;
-        split(&all, &needs, available)
+        let needs = needs(plan, &all, memory)?;
+        split(&all, &needs, available / 100 * MOST_MEMORY)
     }
+}
+
+/// Whether the servers of all arms fit in memory at once.
+pub(super) fn fit(plan: &Plan, all: &[Arm]) -> Result<bool, LabError> {
+    let memory = rqps_dbms::memory();
+    let available = rqps_observe::available_memory().unwrap_or(memory);
+    Ok(needs(plan, all, memory)?.iter().sum::<u64>() <= available / 100 * MOST_MEMORY)
+}
+
+/// The memory of each arm's server.
+fn needs(plan: &Plan, all: &[Arm], memory: u64) -> Result<Vec<u64>, LabError> {
+    let need = |one: &Arm| -> Result<u64, LabError> {
+        let contender = &plan.contenders[one.index];
+        if one.is_remote {
+            return Ok(0);
+        }
+        let chosen = crate::cache(plan, contender, memory)?;
+        let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
+        // A control group may limit it to less, including the page cache of its files.
+        let held = plan.memory.filter(|_| contender.has_own_processes());
+        Ok(held.map_or(needed, |most| needed.min(most.0)))
+    };
+    all.iter().map(need).collect()
 }
 
 fn split(all: &[Arm], needs: &[u64], available: u64) -> Result<Parts, LabError> {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use rand::seq::SliceRandom;
-use rqps_dbms::{Place, Server};
+use rqps_dbms::Place;
 use rqps_observe::{
     Around, Clocks, Conduct, GuardFailure, Metric, Reading, ReferenceLoops, guards,
 };
@@ -14,12 +14,12 @@ use rqps_plan::Operation;
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord};
 use rqps_workload::Task;
 
+use super::Journal;
+use super::beside::{Beside, sent};
 use super::loads::restore;
-use super::others::WatchedServer;
 use super::pass::{REPEATS, said};
-use super::path::{RoundTrip, exchange};
 use super::round::{Draw, Setting};
-use super::{Journal, largest_rate};
+use super::stored_baseline::Earlier;
 use crate::alone::{Alone, Next, in_turn};
 use crate::arm::Arm;
 use crate::arrivals::Arrivals;
@@ -31,11 +31,11 @@ const PART: u32 = 1;
 
 /// How long the machine may take to be as fast as usual before a run: copying gigabytes may slow it
 /// down.
-const REST: Duration = Duration::from_secs(10);
+pub(super) const REST: Duration = Duration::from_secs(10);
 
 /// … and after it: a virtual CPU that was idle is slow at first. After nine seconds of sleep, as at
 /// a low rate, a loop of 65 ms took 110 ms for 1.6 s.
-const WAKE: Duration = Duration::from_secs(5);
+pub(super) const WAKE: Duration = Duration::from_secs(5);
 
 /// The share of a promised write rate that must be reached.
 const REQUIRED_SHARE: f64 = 0.95;
@@ -73,27 +73,20 @@ pub(super) fn make(
         }
         kept.save(directory)?;
         let made = whose.attempts(lab, directory, loops, &mut kept);
-        match made {
-            // A later session measures the rest of a server that went away.
-            Err(error) if whose.arm().is_remote && error.is_disconnect() => {
-                setting.lost.add(&whose.arm().name);
-                Err(error)
-            }
-            made => kept.add(&whose, made),
-        }
+        kept.add(&whose, made)
     })?;
-    if kept.all().all(|pass| pass.slices.is_empty()) {
+    if kept.is_empty() {
         // No arm could run.
         return failed.into_iter().next().map_or(Ok(()), Err);
     }
     if let Some(earlier) = setting.earlier {
-        kept.passes.iter_mut().for_each(|pass| earlier.join(pass));
+        kept.join(earlier);
     }
     kept.save(directory)
 }
 
 /// The records of a round.
-struct Kept {
+pub(super) struct Kept {
     /// By test.
     passes: Vec<RoundRecord>,
     /// Discarded records, each of one arm: the last attempt with its measurements, those before it
@@ -105,14 +98,14 @@ struct Kept {
 
 impl Kept {
     /// The records of an earlier session.
-    fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
+    pub(super) fn of(journal: &Journal<'_>, tests: &[String]) -> Kept {
         let kept = tests.iter().flat_map(|test| journal.attempts(test, PART)).cloned();
         let (refused, passes) = kept.partition(|pass| pass.discarded.is_some());
         Kept { passes, refused, failed: Vec::new() }
     }
 
     /// Whether an arm has run all tests.
-    fn is_done(&self, tests: &[String], name: &str) -> bool {
+    pub(super) fn is_done(&self, tests: &[String], name: &str) -> bool {
         let is_in = |pass: &RoundRecord| pass.slices.iter().any(|slice| slice.arm == name);
         tests.iter().all(|test| self.all().any(|pass| pass.test == *test && is_in(pass)))
     }
@@ -140,14 +133,24 @@ impl Kept {
     }
 
     /// Adds an arm's run, or why it failed.
-    fn add(&mut self, whose: &Turn<'_>, made: Result<Run, LabError>) -> Result<(), LabError> {
+    pub(super) fn add(
+        &mut self,
+        whose: &Turn<'_>,
+        made: Result<Run, LabError>,
+    ) -> Result<(), LabError> {
         let Turn { setting, load, place, number, .. } = *whose;
         let name = &whose.arm().name;
-        let run = made.inspect_err(|error| self.failed.push((name.clone(), error.reason())))?;
-        for (done, against) in run.done.into_iter().zip(run.against) {
+        let run = made.inspect_err(|error| match whose.arm().is_remote && error.is_disconnect() {
+            // A later session measures the rest of a server that went away.
+            true => setting.lost.add(name),
+            false => self.failed.push((name.clone(), error.reason())),
+        })?;
+        let answers = run.against.into_iter().zip(run.unanswered);
+        for (done, (against, unanswered)) in run.done.into_iter().zip(answers) {
             let blank = pass(setting, whose.round, load, &done);
             // A discarded measurement has a record of its own: those of the others count.
-            let pass = match said(&against).filter(|_| setting.comparison.guards) {
+            let guarded = said(&against).filter(|_| setting.comparison.guards);
+            let pass = match unanswered.or(guarded) {
                 Some(why) => self.refuse(blank, name, &why),
                 None => self.pass_like(blank),
             };
@@ -160,7 +163,17 @@ impl Kept {
         Ok(())
     }
 
-    fn save(&mut self, directory: &mut RunDirectory) -> Result<(), LabError> {
+    /// Whether nothing was measured.
+    pub(super) fn is_empty(&self) -> bool {
+        self.all().all(|pass| pass.slices.is_empty())
+    }
+
+    /// Adds the runs of an earlier baseline.
+    pub(super) fn join(&mut self, earlier: &Earlier) {
+        self.passes.iter_mut().for_each(|pass| earlier.join(pass));
+    }
+
+    pub(super) fn save(&mut self, directory: &mut RunDirectory) -> Result<(), LabError> {
         for pass in &mut self.passes {
             pass.attempt = attempts(&self.refused, &pass.test) + 1;
             for (name, why) in &self.failed {
@@ -168,7 +181,7 @@ impl Kept {
             }
         }
         // Without any stored record, discarded attempts are repeated.
-        if self.all().all(|pass| pass.slices.is_empty()) {
+        if self.is_empty() {
             return Ok(());
         }
         let all: Vec<&RoundRecord> = self.all().collect();
@@ -177,27 +190,41 @@ impl Kept {
 }
 
 /// A completed task.
-struct Done {
-    task: Task,
+pub(super) struct Done {
+    pub(super) task: Task,
     /// RFC 3339.
-    started: String,
-    measured: Measurement,
+    pub(super) started: String,
+    pub(super) measured: Measurement,
     /// Seconds by which the wall clock jumped meanwhile.
-    jump: f64,
+    pub(super) jump: f64,
     /// What others did on a remote server meanwhile, if it is too much.
-    others: Vec<GuardFailure>,
+    pub(super) others: Vec<GuardFailure>,
 }
 
 /// An arm's whole run.
-struct Run {
+pub(super) struct Run {
     done: Vec<Done>,
     /// By task: the guards that failed. None if it counts.
     against: Vec<Vec<GuardFailure>>,
+    /// By task: why what was measured is no answer, whatever the guards say.
+    unanswered: Vec<Option<String>>,
     /// Nanoseconds of the reference loop before and after.
     reference_loop: [u64; 2],
 }
 
 impl Run {
+    /// With the reference loop before and after it.
+    pub(super) fn new(
+        done: Vec<Done>,
+        unanswered: Vec<Option<String>>,
+        around: (Duration, Duration),
+        loops: &ReferenceLoops,
+    ) -> Run {
+        let against = done.iter().map(|done| against(done, around, loops)).collect();
+        let reference_loop = [around.0, around.1].map(|time| time.as_nanos() as u64);
+        Run { done, against, unanswered, reference_loop }
+    }
+
     /// Why it is discarded, by step.
     fn refusal(&self) -> Option<String> {
         let steps = self.done.iter().zip(&self.against);
@@ -229,21 +256,21 @@ fn attempts(refused: &[RoundRecord], test: &str) -> u32 {
 }
 
 /// An arm's turn in a round.
-struct Turn<'a> {
-    setting: &'a Setting<'a>,
-    round: u32,
-    load: u32,
+pub(super) struct Turn<'a> {
+    pub(super) setting: &'a Setting<'a>,
+    pub(super) round: u32,
+    pub(super) load: u32,
     /// The place of the arm among all of them.
-    place: usize,
+    pub(super) place: usize,
     /// The number of the turn in the round, from 0.
-    number: u32,
-    tests: &'a [String],
+    pub(super) number: u32,
+    pub(super) tests: &'a [String],
     /// The records that exist when the round begins.
-    passes: &'a [RoundRecord],
+    pub(super) passes: &'a [RoundRecord],
 }
 
-impl Turn<'_> {
-    fn arm(&self) -> &Arm {
+impl<'a> Turn<'a> {
+    pub(super) fn arm(&self) -> &'a Arm {
         &self.setting.arms[self.place]
     }
 
@@ -270,24 +297,6 @@ impl Turn<'_> {
         }
     }
 
-    /// The data that the server works on: a copy of a load. Those of a remote one are there.
-    fn data(&self) -> Result<PathBuf, LabError> {
-        let Setting { folders, comparison, plan, .. } = self.setting;
-        let loaded = folders.loaded(self.arm().tables, self.load);
-        if self.arm().is_remote {
-            return match comparison.read_only || loaded.exists() {
-                true => Ok(loaded),
-                false => Err(LabError::NotLoaded),
-            };
-        }
-        let data = folders.round(self.place);
-        restore(&loaded, &data, false, plan.memory)?;
-        // Neither the run nor the reference loop must wait for gigabytes that are still written
-        // back.
-        rqps_dbms::settle_data(&data)?;
-        Ok(data)
-    }
-
     /// Starts the server on a copy of its data, runs the workload, and removes the copy. To a
     /// remote one it connects.
     fn run(
@@ -296,15 +305,11 @@ impl Turn<'_> {
         directory: &RunDirectory,
         loops: &mut ReferenceLoops,
     ) -> Result<Run, LabError> {
-        let (setting, arm) = (self.setting, self.arm());
-        let data = self.data()?;
+        let setting = self.setting;
+        self.restore()?;
         rqps_dbms::read_code_again(setting.builds(&[self.place]))?;
-        // It times the machine, so that no server of rqps's is up beside it.
         let before = loops.settle(REST);
-        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
-        let at = Place { data, log: directory.log(&arm.name), set, is_shared, ..Place::default() };
-        let dbms = &*setting.ready[arm.index];
-        let mut alone = Alone::start(lab, setting.plan, arm, dbms, &at)?;
+        let mut alone = self.start(lab, directory)?;
         let random = setting.random(Draw::Arrivals, &[self.round.into()]);
         alone.arrivals = Arrivals::draw(setting.comparison, random);
         let workload = setting.comparison.of.only(self.tests);
@@ -318,19 +323,61 @@ impl Turn<'_> {
                 Ok(())
             },
         )?;
-        match arm.is_remote {
+        self.end(&mut alone)?;
+        let after = loops.settle(WAKE);
+        let unanswered = vec![None; done.len()];
+        Ok(Run::new(done, unanswered, (before, after), loops))
+    }
+
+    /// The data of the arm's server. Those of a remote one are there.
+    fn data(&self) -> PathBuf {
+        let folders = self.setting.folders;
+        match self.arm().is_remote {
+            true => folders.loaded(self.arm().tables, self.load),
+            false => folders.round(self.place),
+        }
+    }
+
+    /// Makes a copy of the arm's data.
+    pub(super) fn restore(&self) -> Result<(), LabError> {
+        let Setting { folders, comparison, plan, .. } = self.setting;
+        let data = self.data();
+        if self.arm().is_remote {
+            return match comparison.read_only || data.exists() {
+                true => Ok(()),
+                false => Err(LabError::NotLoaded),
+            };
+        }
+        restore(&folders.loaded(self.place, self.load), &data, false, plan.memory)?;
+        // Neither the run nor the reference loop must wait for gigabytes that are still written
+        // back. The reference loop times the machine, so that no server is up beside it.
+        Ok(rqps_dbms::settle_data(&data)?)
+    }
+
+    /// Starts the arm's server on it.
+    pub(super) fn start(
+        &self,
+        lab: &Lab<'_>,
+        directory: &RunDirectory,
+    ) -> Result<Alone<'a>, LabError> {
+        let (setting, arm) = (self.setting, self.arm());
+        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
+        let (data, log) = (self.data(), directory.log(&arm.name));
+        let at = Place { data, log, set, is_shared, ..Place::default() };
+        Alone::start(lab, setting.plan, arm, &*setting.ready[arm.index], &at)
+    }
+
+    /// Ends it, and removes its data. A remote one goes on.
+    pub(super) fn end(&self, alone: &mut Alone<'_>) -> Result<(), LabError> {
+        match self.arm().is_remote {
             true => alone.server.stop()?,
             false => alone.server.discard()?,
         }
-        let after = loops.settle(WAKE);
-        let against = |done: &Done| against(done, (before, after), loops);
-        let against = done.iter().map(against).collect();
-        let reference_loop = [before, after].map(|time| time.as_nanos() as u64);
-        Ok(Run { done, against, reference_loop })
+        Ok(())
     }
 
     /// Operations per second of the arm in its last round of a test.
-    fn last_rate(&self, test: &str) -> Option<f64> {
+    pub(super) fn last_rate(&self, test: &str) -> Option<f64> {
         let name = &self.arm().name;
         let mut passes = self.passes.iter().rev().filter(|pass| pass.test == test);
         let slice = passes.find_map(|pass| pass.slices.iter().find(|slice| slice.arm == *name))?;
@@ -339,18 +386,37 @@ impl Turn<'_> {
 
     /// Runs a task, and tells of its progress as a part of the round.
     fn step(&self, lab: &mut Lab<'_>, mut next: Next<'_>) -> Result<Done, LabError> {
-        let (task, (number, count)) = (next.task.clone(), next.place);
-        let trip = self.round_trip(&*next.server)?;
-        let mut watched = WatchedServer::of(vec![self.place], |_| &*next.server)?;
-        let (round, arms) = (self.round, self.setting.arms.len() as f64);
+        let mut measured = measurement(next.task);
+        // Attempts are counted in single runs only; here an arm's run is complete or it is not.
+        let (task, (number, count)) = (next.task, next.place);
+        let arms = self.setting.arms.len() as f64;
+        let of_round =
+            |done| (f64::from(self.number) + (number as f64 + done) / count as f64) / arms;
+        let mut beside = Beside::begin(self, &*next.server)?;
+        let run = |lab: &mut Lab<'_>| next.run(lab, 1, &mut measured);
+        let (started, jump, ()) = self.within(lab, task, (&of_round, &mut beside), run)?;
+        let (whose, sent) = ((&*self.arm().name, &*next.server), sent(&measured, task));
+        let others = beside.end(&mut measured, whose, Some(sent))?;
+        Ok(Done { task: task.clone(), started, measured, jump, others })
+    }
+
+    /// Does a part of a task, and tells of its progress as the part of the round that it is then.
+    /// Returns when it began, by how many seconds the wall clock jumped meanwhile, and what was done.
+    pub(super) fn within<T>(
+        &self,
+        lab: &mut Lab<'_>,
+        task: &Task,
+        (of_round, beside): (&dyn Fn(f64) -> f64, &mut Beside),
+        run: impl FnOnce(&mut Lab<'_>) -> Result<T, LabError>,
+    ) -> Result<(String, f64, T), LabError> {
+        let round = self.round;
         let outer = &mut lab.watch;
         let mut watch = |event: Event| {
             if let Event::Progress { contender, pace, done, .. } = event {
-                let done = (number as f64 + done.clamp(0.0, 1.0)) / count as f64;
-                let done = (f64::from(self.number) + done) / arms;
+                let done = of_round(done.clamp(0.0, 1.0));
                 let paces = vec![(contender.clone(), pace)];
                 let (test, contender) = (task.name.clone(), Some(contender));
-                watched.iter_mut().for_each(WatchedServer::look);
+                beside.look();
                 outer(Event::Measuring { round, test, contender, done, paces });
             }
         };
@@ -364,50 +430,9 @@ impl Turn<'_> {
         };
         let started = jiff::Timestamp::now().to_string();
         let clocks = Clocks::now();
-        let mut measured = match self.setting.comparison.slo {
-            Some(level) => {
-                let random = self.setting.random(Draw::Arrivals, &[self.round.into()]);
-                let last = self.last_rate(&task.name);
-                largest_rate::measure(&mut next, &mut inner, level, last, random)?
-            }
-            None => {
-                let mut measured = measurement(&task);
-                // Attempts are counted in single runs only; here an arm's run is complete or it is
-                // not.
-                next.run(&mut inner, 1, &mut measured)?;
-                measured
-            }
-        };
-        let jump = clocks.jump();
-        if let Some(trip) = trip {
-            trip.record(&mut measured.cost);
-        }
-        let mut others = Vec::new();
-        if let Some(watched) = watched {
-            let whose = (&*self.arm().name, &*next.server);
-            // A search sends more than the measurement that it keeps.
-            let sent = self.setting.comparison.slo.is_none().then(|| sent(&measured, &task));
-            others = watched.judge(&mut measured.cost, whose, sent, measured.clients)?;
-        }
-        Ok(Done { task, started, measured, jump, others })
+        let done = run(&mut inner)?;
+        Ok((started, clocks.jump(), done))
     }
-
-    /// The way to its server, if a contender is remote. None where the DBMS runs in this process.
-    fn round_trip(&self, server: &dyn Server) -> Result<Option<RoundTrip>, LabError> {
-        if server.is_embedded() || !self.setting.arms.iter().any(|arm| arm.is_remote) {
-            return Ok(None);
-        }
-        let trips = exchange(&mut [Some(server.target().connect()?)]);
-        Ok(trips.map_err(|(_, error)| error)?.into_iter().next().flatten())
-    }
-}
-
-/// The statements that a task sent, those of its warm-up included.
-fn sent(measured: &Measurement, task: &Task) -> u64 {
-    let of = |work: &WorkRecord| work.statements().max(work.operations);
-    let counted = measured.work.iter().map(of).sum::<u64>() as f64;
-    let warm_up = task.warm_up.unwrap_or_default().as_secs_f64();
-    (counted * (1.0 + warm_up / measured.seconds)).ceil() as u64
 }
 
 fn against(
@@ -502,7 +527,8 @@ mod tests {
         let rate = || GuardFailure::Rate { reached: 89.0, wanted: 100.0 };
         let steal = || GuardFailure::Steal { stolen: 7.0, most: 1.0 };
         let is_for_another_time = |against: Vec<Vec<GuardFailure>>| {
-            Run { done: Vec::new(), against, reference_loop: [0, 0] }.is_for_another_time()
+            let (done, unanswered) = (Vec::new(), Vec::new());
+            Run { done, against, unanswered, reference_loop: [0, 0] }.is_for_another_time()
         };
         assert!(!is_for_another_time(vec![vec![], vec![rate()]]));
         assert!(is_for_another_time(vec![vec![], vec![rate(), steal()]]));

@@ -99,6 +99,29 @@ fn a_stall_of_a_second_in_ten_is_in_the_95th_percentile() {
     assert!(tally.service.value_at_percentile(95.0) < 2 * MS);
 }
 
+/// One in ten takes 30 ms, and the two that are due meanwhile wait: all three are late.
+#[test]
+fn operations_beyond_a_limit_are_counted_from_when_they_were_due() {
+    let clock = Manual::default();
+    let nanos = |number| if number % 10 == 0 { 30 * MS } else { MS };
+    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos });
+    let live = Arc::new(Live::default());
+    let mut worker = Worker { work, live: live.clone(), recorder: None, clock };
+    let schedule = Schedule::Uniform { per_second: 100.0 };
+    let until = Until::OperationsWithin(100, Duration::from_secs(10));
+    let mut run = || {
+        let epoch = worker.clock.now();
+        worker.run(schedule, until, epoch, &Halt::default()).unwrap()
+    };
+    run();
+    assert_eq!(live.late(), 0, "there is no limit");
+    live.set_limit(9 * MS);
+    run();
+    assert_eq!(live.late(), 30);
+    worker.forget();
+    assert_eq!(live.late(), 0);
+}
+
 #[test]
 fn a_rate_that_is_kept_takes_the_time_that_was_planned() {
     for schedule in

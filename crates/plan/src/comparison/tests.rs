@@ -94,6 +94,20 @@ fn a_rate_is_a_number_and_for_whole_runs() {
 }
 
 #[test]
+fn a_search_for_the_largest_rate_needs_five_rounds() {
+    let two = ["postgres@17", "postgres@18"].map(|it| it.parse().unwrap());
+    let of = |rounds, slo: Option<&str>| {
+        let slo = slo.map(|level| level.parse().unwrap());
+        let (fewest_rounds, method) = (rounds, Method::Runs);
+        Comparison { rounds, fewest_rounds, slo, method, ..micro() }.validate(&two)
+    };
+    let few = Err(ComparisonError::TooSmall("rounds", "5".to_string()));
+    assert_eq!(of(4, Some("p99<10ms")), few);
+    assert_eq!(of(5, Some("p99<10ms")), Ok(()));
+    assert_eq!(of(4, None), Ok(()));
+}
+
+#[test]
 fn only_servers_of_one_dbms_that_valgrind_can_run_are_counted() {
     let comparison = micro();
     let why = |baseline: &str, contender: &str| {

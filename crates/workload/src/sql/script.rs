@@ -57,7 +57,7 @@ impl SqlScript {
         lexis: Lexis,
         visit: &mut Visit<'_, E>,
     ) -> Result<u64, E> {
-        Parts::new(&self.file, lexis, self.lines()?, CHUNK).each(visit)
+        TextParts::new(&self.file, lexis, self.lines()?, CHUNK).each(visit)
     }
 }
 
@@ -66,7 +66,7 @@ type Visit<'v, E> =
     dyn FnMut(&SqlStatement<'_>, Option<&mut CopiedRows<'_, '_>>) -> Result<(), E> + 'v;
 
 /// A text of which some is in memory.
-struct Parts<'a> {
+struct TextParts<'a> {
     file: &'a str,
     lexis: Lexis,
     lines: TextLines<'a>,
@@ -82,11 +82,11 @@ struct Parts<'a> {
     is_last: bool,
 }
 
-impl<'a> Parts<'a> {
-    fn new(file: &'a str, lexis: Lexis, lines: TextLines<'a>, chunk: usize) -> Parts<'a> {
+impl<'a> TextParts<'a> {
+    fn new(file: &'a str, lexis: Lexis, lines: TextLines<'a>, chunk: usize) -> TextParts<'a> {
         let (buffer, at, state) = (String::new(), 0, TextState::default());
         let (open, is_last) = (None, false);
-        Parts { file, lexis, lines, chunk, buffer, at, state, open, is_last }
+        TextParts { file, lexis, lines, chunk, buffer, at, state, open, is_last }
     }
 
     fn each<E: From<FolderError>>(mut self, visit: &mut Visit<'_, E>) -> Result<u64, E> {
@@ -253,7 +253,7 @@ mod tests {
     /// are read at a time.
     fn read(text: &str, dialect: Dialect, chunk: usize) -> Result<Vec<String>, String> {
         let mut all = Vec::new();
-        let parts = Parts::new("a.sql", dialect.lexis, TextLines::of(text), chunk);
+        let parts = TextParts::new("a.sql", dialect.lexis, TextLines::of(text), chunk);
         let read = parts.each::<FolderError>(&mut |statement, rows| {
             let mut copied = String::new();
             if let Some(rows) = rows {
@@ -329,7 +329,8 @@ mod tests {
     #[test]
     fn a_fault_is_told_before_the_rest_is_read() {
         let script = SqlScript::of_text("a.sql".into(), "\\d\n".to_string() + &"x\n".repeat(CHUNK));
-        let mut parts = Parts::new("a.sql", Dialect::POSTGRES.lexis, script.lines().unwrap(), 64);
+        let mut parts =
+            TextParts::new("a.sql", Dialect::POSTGRES.lexis, script.lines().unwrap(), 64);
         parts.fill().unwrap();
         let told = parts.take::<FolderFaults>(&mut |_, _| Ok(())).unwrap_err();
         assert!(told.to_string().starts_with("a.sql:1: '\\d'"), "{told}");
