@@ -125,8 +125,9 @@ pub(crate) struct Arguments {
     rate: Option<f64>,
     /// Find the largest rate at which p percent of the operations end in TIME, as in p99=5ms
     ///
-    /// Each round tries rates that are 3 % apart, each for --secs and up to three times as long while
-    /// it is undecided, as with --rate. The verdict is on the largest rates. 'p99<5ms' is the same.
+    /// Each round tries rates that are 3 % apart, each for --secs and up to three times as long
+    /// while it is undecided, as with --rate. The verdict is on the largest rates. 'p99<5ms' is the
+    /// same.
     #[arg(long, value_name = "pN=TIME", help_heading = MEASURE, conflicts_with = "rate")]
     slo: Option<ServiceLevel>,
     /// Number of clients, each connected to every contender.

@@ -1,5 +1,5 @@
-//! Which limit of the machine a failure hit. An error code alone does not say so: the kernel has one
-//! for several causes, and words beside it tell which of them it was.
+//! Which limit of the machine a failure hit. An error code alone does not say so: the kernel has
+//! one for several causes, and words beside it tell which of them it was.
 
 use std::path::Path;
 

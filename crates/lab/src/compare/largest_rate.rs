@@ -1,6 +1,6 @@
 //! A round of searches for the largest rate at which each arm keeps a service level. The servers of
-//! all arms are up, and one rate of one arm is tried at a time, in turn: what changes on the machine
-//! in these minutes meets all arms alike.
+//! all arms are up, and one rate of one arm is tried at a time, in turn: what changes on the
+//! machine in these minutes meets all arms alike.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

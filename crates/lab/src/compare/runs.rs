@@ -401,7 +401,8 @@ impl<'a> Turn<'a> {
     }
 
     /// Does a part of a task, and tells of its progress as the part of the round that it is then.
-    /// Returns when it began, by how many seconds the wall clock jumped meanwhile, and what was done.
+    /// Returns when it began, by how many seconds the wall clock jumped meanwhile, and what was
+    /// done.
     pub(super) fn within<T>(
         &self,
         lab: &mut Lab<'_>,

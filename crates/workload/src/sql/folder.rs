@@ -69,6 +69,8 @@ pub(crate) struct MadeRows {
 
 const OPTIONS: &str = "workload.toml";
 const QUERIES: &str = "queries";
+const NOT_LOADED: &str =
+    "it is not loaded. Write a file .sql or .csv, which may be compressed (.gz, .zst), or .dump";
 
 /// How much of a folder is read: clients need no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -303,13 +305,11 @@ impl Reader {
 
     fn checked_script(&self, file: String) -> Result<SqlScript, FolderError> {
         let made = self.files.as_ref().and_then(|files| files.get(&file));
-        self.checked(match made {
-            Some(text) => SqlScript::of_text(file, text.clone()),
-            None => {
-                let path = self.path(&file)?;
-                SqlScript::of_file(file, path, self.encoding)
-            }
-        })
+        if let Some(text) = made {
+            return self.checked(SqlScript::of_text(file, text.clone()));
+        }
+        let path = self.path(&file)?;
+        self.checked(SqlScript::of_file(file, path, self.encoding))
     }
 
     /// It is read whole once, so that what is wrong in it is told before anything is loaded.
@@ -334,11 +334,7 @@ impl Reader {
                 let table = table(stem).to_string();
                 CsvFile::checked((file, path), table, self.encoding).map(LoadedFile::Csv)
             }
-            _ => {
-                let what = "it is not loaded. Write a file .sql or .csv, which may be compressed \
-                            (.gz, .zst), or .dump";
-                Err(FolderError::new(&file, what))
-            }
+            _ => Err(FolderError::new(&file, NOT_LOADED)),
         }
     }
 
