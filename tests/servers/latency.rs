@@ -100,6 +100,7 @@ fn the_largest_rate_that_keeps_a_level_is_found_for_each_contender() {
 }
 
 #[test]
+#[ignore = "nightly: takes minutes"]
 fn contenders_search_for_their_largest_rates_in_turn() {
     let rqps = Rqps::with_own_locks();
     let contenders = "sqlite again=sqlite --workload micro:point-query --rows 1K";
