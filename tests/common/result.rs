@@ -42,7 +42,7 @@ impl Finished {
     pub(crate) fn refuses(self, code: i32, texts: &[&str]) -> Finished {
         let finished = self.expect_code(code).says(texts);
         assert_eq!(finished.stdout, "");
-        let progress = ["asking ", "fetching ", "unpacking"];
+        let progress = ["asking ", "fetching ", "unpacking", "waiting for another rqps"];
         let is_progress = |line: &&str| {
             let is_of_build = line.ends_with("unlike the builds that distributions ship");
             is_of_build || progress.iter().any(|begin| line.starts_with(begin))

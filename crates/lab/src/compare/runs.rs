@@ -140,11 +140,12 @@ impl Kept {
     ) -> Result<(), LabError> {
         let Turn { setting, load, place, number, .. } = *whose;
         let name = &whose.arm().name;
-        let run = made.inspect_err(|error| match whose.arm().is_remote && error.is_disconnect() {
-            // A later session measures the rest of a server that went away.
-            true => setting.lost.add(name),
-            false => self.failed.push((name.clone(), error.reason())),
-        })?;
+        let run =
+            made.inspect_err(|error| match whose.arm().is_remote && error.is_disconnect() {
+                // A later session measures the rest of a server that went away.
+                true => setting.lost.add(name),
+                false => self.failed.push((name.clone(), error.reason())),
+            })?;
         let answers = run.against.into_iter().zip(run.unanswered);
         for (done, (against, unanswered)) in run.done.into_iter().zip(answers) {
             let blank = pass(setting, whose.round, load, &done);
