@@ -172,7 +172,10 @@ fn installed_builds(sqlite: &Flags, installed: &[Installed]) -> String {
     builds.add_row(["sqlite", "in rqps", &sqlite.short(), &compiler(sqlite), "", ""]);
     for build in installed {
         let name = build.contender().unwrap_or_else(|| format!("{}@{}", build.dbms, build.version));
-        let source = build.source.as_ref().map_or("path".to_string(), Source::to_string);
+        let source = match (&build.source, &build.archives[..]) {
+            (Some(Source::Image), [image]) => format!("image:{}", image.name),
+            (source, _) => source.as_ref().map_or("path".to_string(), Source::to_string),
+        };
         let flags = build.flags.as_ref().unwrap_or(&none);
         builds.add_row([
             name.clone(),
@@ -230,8 +233,12 @@ fn fetch(
 fn describe(contender: &Contender, build: &Installed) -> String {
     let mut text =
         format!("{contender}: {} {} in {}\n", build.dbms, build.version, build.root.display());
+    let what = match build.source {
+        Some(Source::Image) => "configuration of image",
+        _ => "archive",
+    };
     for archive in &build.archives {
-        text += &format!("  archive {} sha256 {}\n", archive.name, archive.sha256);
+        text += &format!("  {what} {} sha256 {}\n", archive.name, archive.sha256);
     }
     text + &format!("  server sha256 {}\n", build.server_sha256)
 }

@@ -170,6 +170,7 @@ fn of_source(error: &SourceError) -> Exit {
         SourceError::Home(HomeError::Unsafe { .. }) => Exit::Usage,
         SourceError::Build(error) if !error.is_refusal() => Exit::Failed,
         SourceError::Checkout(error) if error.is_refusal() => Exit::Usage,
+        SourceError::Image(error) if error.is_refusal() => Exit::Usage,
         SourceError::Build(_)
         | SourceError::BuiltIn(_)
         | SourceError::Running(_)

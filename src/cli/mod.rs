@@ -65,6 +65,7 @@ Contenders: [LABEL=]<dbms>[@<build>][/<engine>][:<config>][?<setting>=<value>&�
   postgres@17.6:./my.conf           … with a config of your own
   big=postgres@17.6?work_mem=64MB   … with a setting, under a label
   postgres@/opt/pg/head             your own build, with bin/postgres
+  postgres@image:./x.tar            the server in a container's image, by file or name
   rocksdb@10.4.2?cache=hyper        RocksDB, with a setting: for db_bench's workloads
   postgres://user@host/db           a remote server, which rqps does not start
   big=postgres://h/db?set.jit=off   … with a setting of its sessions

@@ -160,10 +160,13 @@ fn as_taken(home: &Home, plan: &Plan) -> anyhow::Result<Vec<Contender>> {
     Ok(builds.into_iter().zip(&plan.contenders).map(only).collect())
 }
 
-/// A plan asks no registry, and fetches and builds nothing; it only looks for builds of the system.
+/// A plan asks no registry, and fetches and builds nothing; it only looks for builds of the system,
+/// and for images.
 fn ask_nobody(progress: Progress) -> Result<(), Cancelled> {
     match progress {
-        Progress::Looking { source: Source::System } | Progress::Asking { .. } => Ok(()),
+        Progress::Looking { source: Source::System | Source::Image } | Progress::Asking { .. } => {
+            Ok(())
+        }
         _ => Err(Cancelled),
     }
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::{Build, Contender};
+use crate::build::Build;
+use crate::contender::Contender;
 use crate::quantity::Count;
 
 /// How much of the data the DBMS's own cache holds. The page cache of the operating system may hold

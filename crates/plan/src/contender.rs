@@ -8,30 +8,14 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::build::{Build, IMAGE, is_path, parse_build, parse_image, split_engine};
 use crate::dbms::Dbms;
 use crate::nearest::suggestion;
-use crate::source::Source;
 
 /// The beginning of a URL's parameter that each session sets.
 const SET: &str = "set.";
 /// That of a file with statements for its tables.
 const PLACE: &str = "place=";
-
-/// A build of a DBMS as the user names it, before it is looked up.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Build {
-    /// None is named: that of the system, else the newest that can be fetched.
-    Any,
-    /// The version that the operating system has installed.
-    System,
-    /// A version, from a given source or from the first that has it.
-    Version { source: Option<Source>, version: String },
-    /// A directory of the user's own with `bin/` in it.
-    Path(PathBuf),
-    /// A remote server, to which rqps only connects. The URL may hold a password, which is never
-    /// printed or stored. The settings of its sessions are not part of it.
-    Server { url: String },
-}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
@@ -82,6 +66,15 @@ pub enum ContenderError {
          sqlite@/opt/lib/libsqlite3.so, or a build from source as in sqlite@src-3.46.1"
     )]
     SqliteBuild(String),
+    #[error("{0} has no server, so rqps starts none of an image. Images are for {1}")]
+    NoServer(Dbms, String),
+    #[error("'image-{0}' names no image. Write image:NAME, or image:./FILE.tar for one in a file")]
+    ImageVersion(String),
+    #[error(
+        "'{0}' names no image. Write image:NAME[:TAG], or image:./FILE.tar for one in a file; before \
+         a config, a name needs a tag, as in image:postgres:latest:x10a"
+    )]
+    Image(String),
     #[error("'{0}' is given twice. Give one a label, as in again={0}")]
     Twice(String),
 }
@@ -124,16 +117,7 @@ impl Contender {
             }
             return text;
         }
-        let mut text = self.dbms.to_string();
-        match &self.build {
-            Build::Any | Build::Server { .. } => {}
-            Build::System => text.push_str("@system"),
-            Build::Version { source: None, version } => text.push_str(&format!("@{version}")),
-            Build::Version { source: Some(source), version } => {
-                text.push_str(&format!("@{source}-{version}"));
-            }
-            Build::Path(path) => text.push_str(&format!("@{}", path.display())),
-        }
+        let mut text = format!("{}{}", self.dbms, self.build);
         for (mark, part) in [('/', &self.engine), (':', &self.config)] {
             if let Some(part) = part {
                 text.push(mark);
@@ -209,18 +193,7 @@ impl FromStr for Contender {
             Some((spec, settings)) => (spec, parse_settings(settings)?),
             None => (spec, Vec::new()),
         };
-        let (spec, config) = split_part(spec, ':');
-        let (dbms, build, engine) = match spec.split_once('@') {
-            Some((dbms, build)) => {
-                let dbms = dbms.parse()?;
-                let (build, engine) = split_engine(dbms, build)?;
-                (dbms, parse_build(dbms, build)?, engine)
-            }
-            None => {
-                let (dbms, engine) = split_part(spec, '/');
-                (dbms.parse()?, Build::Any, engine)
-            }
-        };
+        let (dbms, build, engine, config) = parts(spec)?;
         if config == Some("") || engine == Some("") {
             return Err(ContenderError::Empty(text.to_string()));
         }
@@ -336,53 +309,34 @@ fn split_label(text: &str) -> Result<(Option<String>, &str), ContenderError> {
     Ok((Some(label.to_string()), spec))
 }
 
-fn split_part(text: &str, mark: char) -> (&str, Option<&str>) {
+/// A DBMS, a build of it, an engine and a config.
+type Parts<'a> = (Dbms, Build, Option<&'a str>, Option<&'a str>);
+
+fn parts(spec: &str) -> Result<Parts<'_>, ContenderError> {
+    if let Some((dbms, image)) = spec.split_once(IMAGE) {
+        let dbms = dbms.parse()?;
+        let (build, engine, config) = parse_image(dbms, image)?;
+        return Ok((dbms, build, engine, config));
+    }
+    let (spec, config) = split_part(spec, ':');
+    Ok(match spec.split_once('@') {
+        Some((dbms, build)) => {
+            let dbms = dbms.parse()?;
+            let (build, engine) = split_engine(dbms, build);
+            (dbms, parse_build(dbms, build)?, engine, config)
+        }
+        None => {
+            let (dbms, engine) = split_part(spec, '/');
+            (dbms.parse()?, Build::Any, engine, config)
+        }
+    })
+}
+
+pub(crate) fn split_part(text: &str, mark: char) -> (&str, Option<&str>) {
     match text.split_once(mark) {
         Some((head, tail)) => (head, Some(tail)),
         None => (text, None),
     }
-}
-
-/// A path contains slashes, so only the name of a known engine ends it.
-fn split_engine(dbms: Dbms, build: &str) -> Result<(&str, Option<&str>), ContenderError> {
-    if is_path(build) {
-        return Ok(match build.rsplit_once('/') {
-            Some((path, engine)) if dbms.engines().contains(&engine) => (path, Some(engine)),
-            _ => (build, None),
-        });
-    }
-    Ok(split_part(build, '/'))
-}
-
-/// Whether a build or config is given as a path rather than by name.
-pub fn is_path(name: &str) -> bool {
-    name.starts_with(['/', '.', '~'])
-}
-
-fn parse_build(dbms: Dbms, build: &str) -> Result<Build, ContenderError> {
-    if build.is_empty() {
-        return Err(ContenderError::Empty(format!("{dbms}@")));
-    }
-    if is_path(build) {
-        return Ok(Build::Path(PathBuf::from(build)));
-    }
-    if build == Source::System.name() {
-        return Ok(Build::System);
-    }
-    // No registry has libraries of it.
-    if dbms.is_bundled() && !build.starts_with("src-") {
-        return Err(ContenderError::SqliteBuild(build.to_string()));
-    }
-    // Sources are looked up later, since a file defines those of the user. In front of a name that
-    // is no version, only a built-in source can be meant.
-    if let Some((name, version)) = build.split_once('-')
-        && let Ok(source) = name.parse::<Source>()
-        && (!matches!(source, Source::Named(_))
-            || version.starts_with(|c: char| c.is_ascii_digit()))
-    {
-        return Ok(Build::Version { source: Some(source), version: version.to_string() });
-    }
-    Ok(Build::Version { source: None, version: build.to_string() })
 }
 
 fn parse_settings(text: &str) -> Result<Vec<(String, String)>, ContenderError> {
@@ -403,7 +357,7 @@ fn parse_settings(text: &str) -> Result<Vec<(String, String)>, ContenderError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::source::SourceName;
+    use crate::source::Source;
 
     fn parse(text: &str) -> Contender {
         text.parse().unwrap_or_else(|error| panic!("{text}: {error}"))
@@ -455,45 +409,6 @@ mod tests {
         assert_eq!(contender.build, Build::Version { source: Some(Source::Npm), version });
         assert_eq!(contender.config.as_deref(), Some("x10a"));
         assert_eq!(contender.settings, [("wal_compression".to_string(), "pglz".to_string())]);
-    }
-
-    #[test]
-    fn a_source_is_what_stands_before_the_first_dash_and_a_digit() {
-        let named = |name| Some(Source::Named(SourceName::new(name).unwrap()));
-        for (build, source, version) in [
-            ("src-17.6", Some(Source::Src), "17.6"),
-            ("debian-15.18", Some(Source::Debian), "15.18"),
-            ("pgdg-17.6", named("pgdg"), "17.6"),
-            ("pgdg-17.6-1", named("pgdg"), "17.6-1"),
-            ("p2-17", named("p2"), "17"),
-            ("17.6-beta.1", None, "17.6-beta.1"),
-            ("7zip-17", None, "7zip-17"),
-            ("pgdg-head", None, "pgdg-head"),
-            ("PGDG-17", None, "PGDG-17"),
-            ("pg.dg-17", None, "pg.dg-17"),
-        ] {
-            let version = version.to_string();
-            let contender = parse(&format!("postgres@{build}"));
-            assert_eq!(contender.build, Build::Version { source, version }, "{build}");
-            assert_eq!(contender.to_string(), format!("postgres@{build}"));
-        }
-    }
-
-    #[test]
-    fn an_engine_is_told_from_the_end_of_a_path() {
-        let version = |version: &str| Build::Version { source: None, version: version.to_string() };
-        let path = |path: &str| Build::Path(PathBuf::from(path));
-        for (text, build, engine) in [
-            ("mariadb@10.11/rocksdb:za1", version("10.11"), Some("rocksdb")),
-            ("mysql@8.0.33", version("8.0.33"), None),
-            ("mysql/rocksdb", Build::Any, Some("rocksdb")),
-            ("mysql@/opt/mysql/8.0/rocksdb", path("/opt/mysql/8.0"), Some("rocksdb")),
-            ("mysql@/opt/mysql/8.0/rocks", path("/opt/mysql/8.0/rocks"), None),
-        ] {
-            let contender = parse(text);
-            assert_eq!((contender.build, contender.engine.as_deref()), (build, engine), "{text}");
-        }
-        assert_eq!(parse("mariadb@10.11/rocksdb:za1").config.as_deref(), Some("za1"));
     }
 
     #[test]

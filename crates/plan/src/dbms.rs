@@ -131,6 +131,11 @@ impl Dbms {
         self.kind().is_bundled
     }
 
+    /// It is a server and no library.
+    pub fn has_server(self) -> bool {
+        !self.is_embedded() && self.interface() == Interface::Sql
+    }
+
     /// Tables of it can be split by ranges of a key.
     pub fn has_partitions(self) -> bool {
         self.kind().has_partitions

@@ -1,5 +1,6 @@
 //! What to measure: contenders, workloads, sizes. This crate knows nothing about execution.
 
+mod build;
 mod cache;
 mod class;
 mod command;
@@ -25,13 +26,14 @@ mod source;
 mod sweep;
 pub mod workload;
 
+pub use build::{Build, is_path};
 pub use cache::{Cache, CacheError, CacheNeed};
 pub use class::Class;
 pub use comparison::{
     CONTROL, Choice, Comparison, ComparisonError, Instructions, Profiled, StoredBaseline,
     control_of,
 };
-pub use contender::{Build, Contender, ContenderError, check_names, is_path, is_printable};
+pub use contender::{Contender, ContenderError, check_names, is_printable};
 pub use counts::Counts;
 pub use dbms::{Dbms, Interface};
 pub use design::Design;

@@ -23,7 +23,8 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::contender::{Build, Contender};
+use crate::build::Build;
+use crate::contender::Contender;
 use crate::sweep::Sweep;
 
 /// Something with the line of the file that it is in, counted from 1.

@@ -22,14 +22,16 @@ pub enum Source {
     Debian,
     /// Built from source by rqps.
     Src,
+    /// Containers' images, whose files are unpacked and never run as containers.
+    Image,
     /// A repository of packages that the user has named.
     Named(SourceName),
 }
 
 impl Source {
     /// All sources that the user does not define.
-    pub const BUILT_IN: [Source; 5] =
-        [Source::System, Source::Npm, Source::Maven, Source::Debian, Source::Src];
+    pub const BUILT_IN: [Source; 6] =
+        [Source::System, Source::Npm, Source::Maven, Source::Debian, Source::Src, Source::Image];
 
     pub fn name(&self) -> &str {
         match self {
@@ -38,6 +40,7 @@ impl Source {
             Source::Maven => "maven",
             Source::Debian => "debian",
             Source::Src => "src",
+            Source::Image => "image",
             Source::Named(name) => &name.0,
         }
     }

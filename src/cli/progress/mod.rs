@@ -61,8 +61,8 @@ impl Fetching {
     /// Fails if the user has cancelled it.
     pub(crate) fn tell(&mut self, progress: Fetch, cancel: &Cancel) -> Result<(), Cancelled> {
         let (text, detail) = match progress {
-            // The system answers at once.
-            Fetch::Looking { source: Source::System }
+            // They answer at once.
+            Fetch::Looking { source: Source::System | Source::Image }
             | Fetch::Asking { .. }
             | Fetch::Reading { .. } => Default::default(),
             Fetch::Looking { source } => (format!("asking {source} for versions"), None),
@@ -79,6 +79,13 @@ impl Fetching {
             }
             Fetch::PassedOver { why } => {
                 self.notes.push(format!("skipped: {why}"));
+                Default::default()
+            }
+            Fetch::EntryPoint { image, program } => {
+                self.notes.push(format!(
+                    "the entrypoint of image '{image}' ({program}) is not run: rqps starts its server \
+                     itself, with its own settings"
+                ));
                 Default::default()
             }
             Fetch::WaitingToBuild { whom } => (format!("waiting for {whom}"), None),

@@ -31,7 +31,16 @@ const INNODB: Descriptor = Descriptor {
     engine: None,
     dialect: Dialect::INNODB,
     packages: &MYSQL_PACKAGES,
-    programs: &["bin/mysqld", "sbin/mysqld", "libexec/mysqld", "usr/sbin/mysqld"],
+    programs: &[
+        "bin/mysqld",
+        "sbin/mysqld",
+        "libexec/mysqld",
+        "usr/sbin/mysqld",
+        // In images.
+        "usr/libexec/mysqld",
+        "usr/local/mysql/bin/mysqld",
+        "opt/bitnami/mysql/bin/mysqld",
+    ],
     version: TellsVersion::Run {
         arguments: NO_DEFAULTS,
         is_it: |told| !told.contains("MariaDB"),
@@ -122,6 +131,12 @@ const MARIADB_PROGRAMS: &[&str] = &[
     "bin/mysqld",
     "sbin/mysqld",
     "libexec/mysqld",
+    // In images.
+    "usr/bin/mariadbd",
+    "usr/libexec/mariadbd",
+    "usr/local/mysql/bin/mariadbd",
+    "opt/bitnami/mariadb/sbin/mariadbd",
+    "usr/sbin/mysqld",
 ];
 
 /// The builds on Maven are upstream's own.

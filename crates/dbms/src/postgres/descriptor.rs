@@ -15,7 +15,16 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     engine: None,
     dialect: Dialect::POSTGRES,
     packages: &PACKAGES,
-    programs: &["bin/postgres", "usr/lib/postgresql/*/bin/postgres"],
+    programs: &[
+        "bin/postgres",
+        "usr/lib/postgresql/*/bin/postgres",
+        // In images: built from source, of Fedora's and PGDG's packages, and Bitnami's.
+        "usr/local/bin/postgres",
+        "usr/local/pgsql/bin/postgres",
+        "usr/bin/postgres",
+        "usr/pgsql-*/bin/postgres",
+        "opt/bitnami/postgresql/bin/postgres",
+    ],
     version: TellsVersion::Run { arguments: &[], is_it: |_| true, ends_at: None },
     numbers: |first| if first >= 10 { 2 } else { 3 },
     installed: Installs::ByVersion,

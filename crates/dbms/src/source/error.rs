@@ -8,6 +8,7 @@ use rqps_system::{Cancelled, Changeable, NoUser};
 
 use super::build::BuildError;
 use super::checkout::CheckoutError;
+use super::image::ImageError;
 use super::{libraries, store};
 use crate::home::HomeError;
 
@@ -122,6 +123,8 @@ pub enum SourceError {
     Build(#[from] BuildError),
     #[error(transparent)]
     Checkout(#[from] CheckoutError),
+    #[error(transparent)]
+    Image(#[from] ImageError),
     #[error(transparent)]
     Cancelled(#[from] Cancelled),
 }

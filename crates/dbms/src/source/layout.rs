@@ -27,6 +27,11 @@ const PLUGINS: [&str; 6] = [
     "lib64/mariadb/plugin",
 ];
 
+/// The start of the folder of MySQL's packages: `share/mysql-8.4`.
+const SHARE: &[u8] = b"mysql-";
+/// What is in each of them.
+const MESSAGES: &str = "english/errmsg.sys";
+
 /// The loader's option.
 const LIBRARY_PATH: &str = "--library-path";
 
@@ -41,11 +46,16 @@ pub struct Loader {
     pub library_path: Vec<PathBuf>,
 }
 
+/// Whether a dynamic loader is that of musl.
+pub(super) fn is_of_musl(loader: &Path) -> bool {
+    loader.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"ld-musl"))
+}
+
 impl Loader {
     /// Folders are relative to the program (ld.so(8): $ORIGIN), since the path of the build may
-    /// contain `:` and `;`, at which the loader splits paths.
+    /// contain `:` and `;`, at which the loader splits paths. The loader of musl has no such word.
     pub(super) fn command(&self, root: &Path, program: &Path) -> (PathBuf, Vec<OsString>) {
-        let folders = self.folders(program.strip_prefix(root).unwrap_or(program));
+        let folders = self.folders(program.strip_prefix(root).unwrap_or(program), root);
         match &self.program {
             Some(loader) => (root.join(loader), vec![LIBRARY_PATH.into(), folders, program.into()]),
             // `env` becomes the program: the process stays the same, under its own name.
@@ -58,8 +68,11 @@ impl Loader {
     }
 
     /// The folders for a program at this place below the root.
-    fn folders(&self, program: &Path) -> OsString {
-        let origin = Path::new("$ORIGIN").join(up(program));
+    fn folders(&self, program: &Path, root: &Path) -> OsString {
+        let origin = match &self.program {
+            Some(loader) if is_of_musl(loader) => root.to_path_buf(),
+            _ => Path::new("$ORIGIN").join(up(program)),
+        };
         let folders = self.library_path.iter().map(|folder| origin.join(folder).into_os_string());
         folders.collect::<Vec<_>>().join(":".as_ref())
     }
@@ -73,7 +86,9 @@ impl Loader {
         fs::create_dir(&folder).map_err(at(&folder))?;
         fs::copy(&bin, folder.join("initdb")).map_err(at(&bin))?;
         // Relative to itself, since the store may be moved.
-        let words = [loader.as_os_str(), &self.folders(server), server.as_os_str()];
+        let quote = if is_of_musl(loader) { '"' } else { '\'' };
+        let folders = self.folders(server, Path::new("$root"));
+        let words = [loader.as_os_str(), &folders, server.as_os_str()];
         let [loader, folders, server] = words.map(OsStr::to_string_lossy);
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-+/:$".contains(c);
         if !(loader.chars().chain(folders.chars()).chain(server.chars())).all(is_plain) {
@@ -82,7 +97,7 @@ impl Loader {
         }
         let script = format!(
             "#!/bin/sh\nroot=${{0%/*}}/..\n\
-             exec \"$root/{loader}\" {LIBRARY_PATH} '{folders}' \"$root/{server}\" \"$@\"\n"
+             exec \"$root/{loader}\" {LIBRARY_PATH} {quote}{folders}{quote} \"$root/{server}\" \"$@\"\n"
         );
         let postgres = folder.join("postgres");
         fs::write(&postgres, script).map_err(at(&postgres))?;
@@ -121,13 +136,16 @@ impl Installed {
         if !initdb.is_file() {
             return Ok(self.command(&server.with_file_name("initdb")));
         }
-        // `usr/share/postgresql/17` for `usr/lib/postgresql/17/bin/postgres`, which assumes that it
-        // is relative to itself.
+        // It assumes that it is relative to itself: `usr/share/postgresql/17` for
+        // `usr/lib/postgresql/17/bin/postgres`, and beside `bin` elsewhere.
         let (program, mut args) = self.command(&initdb);
         let series = server.ancestors().nth(2).unwrap_or(&self.root);
-        let share = series.ancestors().nth(3).unwrap_or(&self.root).join("share/postgresql");
+        let of_series = series.ancestors().nth(3).unwrap_or(&self.root).join("share/postgresql");
+        let beside = ["share", "share/postgresql", "share/pgsql"].map(|share| series.join(share));
+        let mut shares = beside.into_iter().filter(|share| share.join("postgres.bki").is_file());
+        let of_series = of_series.join(series.file_name().unwrap_or_default());
         args.push("-L".into());
-        args.push(share.join(series.file_name().unwrap_or_default()).into());
+        args.push(shares.next().unwrap_or(of_series).into());
         Ok((program, args))
     }
 
@@ -142,8 +160,12 @@ impl Installed {
     /// its scripts; none if the build has no messages.
     pub fn share(&self) -> Result<Option<PathBuf>, SourceError> {
         let base = self.base()?;
-        let mut shares = SHARES.iter().map(|share| base.join(share));
-        Ok(shares.find(|share| share.join("english/errmsg.sys").is_file()))
+        let names = fs::read_dir(base.join("share")).into_iter().flatten().flatten();
+        let of_packages = names.map(|name| name.path()).filter(|path| {
+            path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(SHARE))
+        });
+        let mut shares = SHARES.iter().map(|share| base.join(share)).chain(of_packages);
+        Ok(shares.find(|share| share.join(MESSAGES).is_file()))
     }
 
     /// The folder with the plugins of MySQL or MariaDB, if the build has one.

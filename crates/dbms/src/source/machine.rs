@@ -14,8 +14,8 @@ use super::pins::Known;
 use super::progress::{Progress, Tell};
 use super::version::{self, Packaged};
 use super::{
-    Available, Fetched, Installed, build, debian, libraries, maven, named, npm, pins, probe, store,
-    system,
+    Available, Fetched, Installed, build, debian, image, libraries, maven, named, npm, pins, probe,
+    store, system,
 };
 use crate::home::Home;
 
@@ -69,6 +69,7 @@ impl Machine {
             Build::Version { source: Some(Source::Src), version } => {
                 build::obtain(self, home, dbms, version, tell)
             }
+            Build::Image(image) => image::obtain(self, home, dbms, image, tell),
             Build::Version { source, version } => {
                 self.fetch_version(home, dbms, source.as_ref(), version, tell)
             }
@@ -94,6 +95,7 @@ impl Machine {
             Build::Path(path) => {
                 probe::describe(dbms, None, &own(path)?, Fetched::default(), tell).map(Some)
             }
+            Build::Image(image) => image::present(self, home, dbms, image, tell),
             Build::System => self.of_system(dbms, None, tell).map(Some),
             Build::Version { source: Some(Source::System), version } => {
                 self.of_system(dbms, Some(version), tell).map(Some)
@@ -138,7 +140,9 @@ impl Machine {
                 }
                 let is_plain =
                     |it: &Installed| it.built.as_ref().is_none_or(|it| it.variant.is_none());
-                let mut stored = store::builds(home)?.into_iter();
+                // An image is used where it is named.
+                let is_image = |it: &Installed| it.source == Some(Source::Image);
+                let mut stored = store::builds(home)?.into_iter().filter(|it| !is_image(it));
                 Ok(stored.find(|installed| installed.dbms == dbms && is_plain(installed)))
             }
         }
@@ -243,8 +247,8 @@ impl Machine {
         match source {
             Some(source) if of_source.is_empty() => {
                 let sources = named.iter().map(|package| package.registry.source());
-                let mut names: Vec<String> =
-                    Source::BUILT_IN.into_iter().chain(sources).map(String::from).collect();
+                let built_in = Source::BUILT_IN.into_iter().filter(|it| *it != Source::Image);
+                let mut names: Vec<String> = built_in.chain(sources).map(String::from).collect();
                 names.dedup();
                 let name = source.to_string();
                 let hint = suggestion(&name, names.iter().map(String::as_str));
@@ -314,7 +318,11 @@ impl Machine {
             }
         }
         let stored = store::builds(home)?.into_iter().find(|build| {
-            let is_of_source = source.is_none_or(|source| build.source.as_ref() == Some(source));
+            let of = build.source.as_ref();
+            let is_of_source = match source {
+                Some(source) => of == Some(source),
+                None => of != Some(&Source::Image),
+            };
             build.dbms == dbms && is_of_source && version::is(&build.version, wanted)
         });
         let none = || self.not_to_be_had(&packages, dbms, Some(wanted), &known, reasons);
@@ -575,9 +583,9 @@ fn unless_absent(found: Result<Installed, SourceError>) -> Result<Option<Install
     }
 }
 
-/// The user's own directory as an absolute path; `~/` is the home, since a shell does not expand it
-/// in the middle of a word.
-fn own(path: &Path) -> Result<PathBuf, SourceError> {
+/// The user's own file or directory as an absolute path; `~/` is the home, since a shell does not
+/// expand it in the middle of a word.
+pub(super) fn own(path: &Path) -> Result<PathBuf, SourceError> {
     let home = std::env::home_dir();
     let path = match (path.strip_prefix("~"), home) {
         (Ok(below), Some(home)) => home.join(below),

@@ -3,7 +3,7 @@
 //!
 //! The packages of a DBMS are in its folder. To add a source, add a `Registry` in `catalog` and a
 //! file beside `npm` that lists the versions of a package and fetches one. Users can add
-//! repositories of Debian packages: see `named`.
+//! repositories of Debian packages: see `named`. Containers' images are in `image`.
 
 mod alike;
 mod apt;
@@ -18,6 +18,7 @@ mod dwarf;
 mod error;
 mod executed;
 mod flags;
+mod image;
 mod instructions;
 mod layout;
 mod libraries;
@@ -52,6 +53,7 @@ pub(crate) use catalog::{ARM, BOTH, JAR, Package, Registry, X86};
 pub use checkout::{Checkout, CheckoutError, Commit};
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
+pub use image::ImageError;
 pub use layout::Loader;
 pub(crate) use probe::{ask_library, vouched};
 pub use progress::{Progress, Tell};
@@ -72,7 +74,8 @@ pub struct Installed {
     /// The directory of the build. Its contents may be below a `usr` in it: see
     /// [`Installed::base`].
     pub root: PathBuf,
-    /// The archives that it was unpacked from; none unless rqps fetched it.
+    /// The archives that it was unpacked from; none unless rqps fetched it. An image has its name
+    /// and the hash of its configuration, which has those of its layers.
     pub archives: Vec<Archive>,
     pub server_sha256: String,
     /// The C library that the server needs: `musl`, or glibc with the oldest sufficient version,

@@ -68,6 +68,35 @@ pub(super) fn of_debian(path: &Path) -> bool {
     }
 }
 
+/// Omitted from images: folders without programs, libraries or files that a server reads.
+const NOT_OF_IMAGES: &[&str] = &[
+    "boot/",
+    "dev/",
+    "etc/",
+    "home/",
+    "media/",
+    "mnt/",
+    "proc/",
+    "root/",
+    "run/",
+    "srv/",
+    "sys/",
+    "tmp/",
+    "usr/include/",
+    "usr/share/doc/",
+    "usr/share/info/",
+    "usr/share/locale/",
+    "usr/share/man/",
+    "usr/share/zoneinfo/",
+    "usr/src/",
+    "var/",
+];
+
+/// The same for a file of a container's image.
+pub(super) fn of_image(path: &Path) -> bool {
+    !matches(NOT_OF_IMAGES, path)
+}
+
 fn is_program(path: &Path) -> bool {
     path.file_name().is_some_and(|name| PROGRAMS.iter().any(|program| name == *program))
 }

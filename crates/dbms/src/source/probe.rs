@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use super::error::{SourceError, at};
 use super::flags::{self, Looked};
 use super::progress::{Progress, Tell};
-use super::{Fetched, Installed, digest, libraries};
+use super::{Fetched, Installed, digest, layout, libraries};
 use crate::descriptor::{TellsVersion, descriptor};
 
 /// How long a program may take to report its version: the first read from a slow disk takes
@@ -109,11 +109,14 @@ pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
     })
 }
 
-/// The path of a program below a root. None where a star matches several names, since the right one
-/// is unknown.
+/// The path of a program below a root, where a star is the end of a folder's name. None where it
+/// matches several names, since the right one is unknown.
 fn place(root: &Path, program: &str) -> Option<PathBuf> {
-    let Some((above, below)) = program.split_once("/*/") else { return Some(root.join(program)) };
+    let Some((above, below)) = program.split_once("*/") else { return Some(root.join(program)) };
+    let (above, start) = above.rsplit_once('/').unwrap_or(("", above));
     let names = fs::read_dir(root.join(above)).into_iter().flatten().flatten();
+    let names =
+        names.filter(|name| name.file_name().as_encoded_bytes().starts_with(start.as_bytes()));
     let mut found = names.map(|name| name.path().join(below)).filter(|place| place.is_file());
     found.next().filter(|_| found.next().is_none())
 }
@@ -263,10 +266,15 @@ fn missing_library(stderr: &str) -> Option<&str> {
 }
 
 /// The C library in a build, by its loader: `ld.so (Debian GLIBC 2.41-12) stable release version
-/// 2.41.` Before 2.33 the loader reported nothing, but had the name `ld-2.31.so`.
+/// 2.41.` Before 2.33 the loader reported nothing, but had the name `ld-2.31.so`. That of musl
+/// reports `Version 1.2.5` with its usage.
 fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
     let asking = Progress::Asking { server: loader.to_path_buf() };
     let said = ask(loader, &["--version".into()], PATIENCE, asking, tell)?;
+    if layout::is_of_musl(loader) {
+        let version = said.stderr.lines().find_map(|line| line.strip_prefix("Version "));
+        return Ok(version.map(|version| format!("its own musl {version}")));
+    }
     let line = said.stdout.lines().next().unwrap_or_default();
     let told = line.rsplit(' ').next().map(|word| word.trim_end_matches('.'));
     let file = loader.canonicalize().map_err(at(loader))?;

@@ -19,6 +19,8 @@ pub enum Progress {
     PassedOver { why: String },
     /// Unpacked bytes of the archive, and its size.
     Unpacking { done: u64, total: u64 },
+    /// The program that an image would start as a container.
+    EntryPoint { image: String, program: String },
     /// A server's program is asked for its version.
     Asking { server: PathBuf },
     /// The history or the files of a checkout are read.

@@ -3,6 +3,7 @@
 mod alike;
 mod debian;
 mod flags;
+mod image;
 mod mysql;
 mod named;
 mod pins;

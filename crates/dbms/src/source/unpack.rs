@@ -1,6 +1,7 @@
 //! Unpacks untrusted archives: nothing may be written outside the target folder, no device nodes or
 //! set-user-id programs inside it, and no more than a build may have.
 
+mod layers;
 mod tarball;
 mod zipped;
 
@@ -13,7 +14,8 @@ use rustix::fs::statvfs;
 
 use super::error::{SourceError, at};
 
-pub(super) use tarball::{Compression, Tarball};
+pub(super) use layers::{Layer, Layers};
+pub(super) use tarball::{Compression, Indexed, Tarball, index};
 pub(super) use zipped::Zip;
 
 /// The longest path that the kernel accepts, in bytes.
@@ -48,6 +50,8 @@ pub(super) struct Most {
 impl Most {
     /// More than any build contains, with debug builds and test suites.
     const OF_A_BUILD: Most = Most { bytes: 16 << 30, members: 200_000 };
+    /// More than an image with a server contains, in all its layers.
+    pub(super) const OF_AN_IMAGE: Most = Most { bytes: 20_000_000_000, members: 300_000 };
 }
 
 /// The kind of an archive's member.
@@ -62,6 +66,22 @@ enum Kind {
     /// Metadata about the archive.
     Remark,
     Other,
+}
+
+/// TakesMembers the members of an archive one after another.
+trait TakesMembers<'a> {
+    fn target(&mut self) -> &mut Target<'a>;
+
+    /// The place of a member; none if it is not needed.
+    fn place(&mut self, member: &Path) -> Result<Option<PathBuf>, SourceError>;
+
+    /// Creates the member; for a file, returns it for writing the contents.
+    fn make(
+        &mut self,
+        member: &Path,
+        place: &Path,
+        kind: Kind,
+    ) -> Result<Option<(PathBuf, File)>, SourceError>;
 }
 
 /// The folder being filled. Symbolic links are made last, so no member is written through one.
@@ -83,61 +103,24 @@ impl<'a> Target<'a> {
         Ok(Target { archive, root, part, links: Vec::new(), members: 0, written: 0, free })
     }
 
-    /// The place of a member; none if it is not needed.
-    fn place(&mut self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
+    /// The path of a member inside, which is counted.
+    fn path(&mut self, member: &Path) -> Result<PathBuf, SourceError> {
         self.members += 1;
         if self.members > self.part.most.members {
             return Err(self.refused(member, "exceeds the number of members that a build may have"));
         }
-        let inside = self.inside(member, member)?;
-        let place = inside.strip_prefix(self.part.below).ok();
-        Ok(place.filter(|place| (self.part.needed)(place)).map(Path::to_path_buf))
+        self.inside(member, member)
     }
 
-    /// Creates the member; for a file, returns it for writing the contents.
-    fn make(
-        &mut self,
-        member: &Path,
-        place: &Path,
-        kind: Kind,
-    ) -> Result<Option<(PathBuf, File)>, SourceError> {
-        match kind {
-            Kind::Remark => {}
-            Kind::Folder => self.folder(place, member)?,
-            Kind::Symbolic(target) | Kind::Hard(target) if target.as_os_str().is_empty() => {
-                return Err(self.refused(member, "is a link without a target"));
+    /// Where a symbolic link leads.
+    fn checked_link(&self, member: &Path, target: PathBuf) -> Result<PathBuf, SourceError> {
+        match target.as_os_str().len() {
+            0 => Err(self.refused(member, "is a link without a target")),
+            length if length > LONGEST_PATH => {
+                Err(self.refused(member, "links to a path that is too long"))
             }
-            Kind::Symbolic(target) => {
-                if target.as_os_str().len() > LONGEST_PATH {
-                    return Err(self.refused(member, "links to a path that is too long"));
-                }
-                if !stays_inside(place, &target) {
-                    return Err(self.refused(member, "links to outside the target folder"));
-                }
-                self.links.push((place.to_path_buf(), target));
-            }
-            Kind::Hard(target) => {
-                let target = self.inside(&target, member)?;
-                let target = target.strip_prefix(self.part.below).unwrap_or(&target);
-                let path = self.new_path(place, member)?;
-                fs::hard_link(self.root.join(target), &path).map_err(at(&path))?;
-            }
-            Kind::File { executable } => {
-                let path = self.new_path(place, member)?;
-                // Only this bit of the mode is kept: every user may read and run builds.
-                let mode = if executable { 0o755 } else { 0o644 };
-                let mut options = File::options();
-                let file = options.write(true).create_new(true).mode(mode).open(&path);
-                let file = file.map_err(at(&path))?;
-                // Again, since the umask may have removed bits.
-                file.set_permissions(fs::Permissions::from_mode(mode)).map_err(at(&path))?;
-                return Ok(Some((path, file)));
-            }
-            Kind::Other => {
-                return Err(self.refused(member, "is not a file, a folder or a link"));
-            }
+            _ => Ok(target),
         }
-        Ok(None)
     }
 
     /// Writes a part of a file's contents.
@@ -213,6 +196,59 @@ impl<'a> Target<'a> {
     fn refused(&self, member: &Path, why: &'static str) -> SourceError {
         let member = member.to_string_lossy().chars().take(SHOWN).collect();
         SourceError::Hostile { archive: self.archive.to_string(), member, why }
+    }
+}
+
+impl<'a> TakesMembers<'a> for Target<'a> {
+    fn target(&mut self) -> &mut Target<'a> {
+        self
+    }
+
+    fn place(&mut self, member: &Path) -> Result<Option<PathBuf>, SourceError> {
+        let inside = self.path(member)?;
+        let place = inside.strip_prefix(self.part.below).ok();
+        Ok(place.filter(|place| (self.part.needed)(place)).map(Path::to_path_buf))
+    }
+
+    fn make(
+        &mut self,
+        member: &Path,
+        place: &Path,
+        kind: Kind,
+    ) -> Result<Option<(PathBuf, File)>, SourceError> {
+        match kind {
+            Kind::Remark => {}
+            Kind::Folder => self.folder(place, member)?,
+            Kind::Symbolic(target) => {
+                let target = self.checked_link(member, target)?;
+                if !stays_inside(place, &target) {
+                    return Err(self.refused(member, "links to outside the target folder"));
+                }
+                self.links.push((place.to_path_buf(), target));
+            }
+            Kind::Hard(target) => {
+                let target = self.checked_link(member, target)?;
+                let target = self.inside(&target, member)?;
+                let target = target.strip_prefix(self.part.below).unwrap_or(&target);
+                let path = self.new_path(place, member)?;
+                fs::hard_link(self.root.join(target), &path).map_err(at(&path))?;
+            }
+            Kind::File { executable } => {
+                let path = self.new_path(place, member)?;
+                // Only this bit of the mode is kept: every user may read and run builds.
+                let mode = if executable { 0o755 } else { 0o644 };
+                let mut options = File::options();
+                let file = options.write(true).create_new(true).mode(mode).open(&path);
+                let file = file.map_err(at(&path))?;
+                // Again, since the umask may have removed bits.
+                file.set_permissions(fs::Permissions::from_mode(mode)).map_err(at(&path))?;
+                return Ok(Some((path, file)));
+            }
+            Kind::Other => {
+                return Err(self.refused(member, "is not a file, a folder or a link"));
+            }
+        }
+        Ok(None)
     }
 }
 

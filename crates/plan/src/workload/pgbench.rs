@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::{Specification, SpecificationError, Workload};
+use crate::build::Build;
 use crate::class::Class;
-use crate::contender::{Build, Contender};
+use crate::contender::Contender;
 use crate::counts::Counts;
 use crate::method::Method;
 use crate::quantity::Span;

@@ -13,7 +13,13 @@ use super::*;
 use crate::source::progress::Progress;
 
 /// A hostile member: the name is written into the header without any check.
-fn member(kind: EntryType, name: &str, mode: u32, link: &str, content: &[u8]) -> Vec<u8> {
+pub(super) fn member(
+    kind: EntryType,
+    name: &str,
+    mode: u32,
+    link: &str,
+    content: &[u8],
+) -> Vec<u8> {
     let mut header = Header::new_gnu();
     header.set_entry_type(kind);
     header.set_mode(mode);
@@ -29,19 +35,19 @@ fn member(kind: EntryType, name: &str, mode: u32, link: &str, content: &[u8]) ->
     bytes
 }
 
-fn file(name: &str, content: &str) -> Vec<u8> {
+pub(super) fn file(name: &str, content: &str) -> Vec<u8> {
     member(EntryType::Regular, name, 0o644, "", content.as_bytes())
 }
 
-fn symbolic(name: &str, to: &str) -> Vec<u8> {
+pub(super) fn symbolic(name: &str, to: &str) -> Vec<u8> {
     member(EntryType::Symlink, name, 0o777, to, b"")
 }
 
-fn hard(name: &str, to: &str) -> Vec<u8> {
+pub(super) fn hard(name: &str, to: &str) -> Vec<u8> {
     member(EntryType::Link, name, 0o644, to, b"")
 }
 
-fn gzip(members: &[Vec<u8>]) -> Vec<u8> {
+pub(super) fn gzip(members: &[Vec<u8>]) -> Vec<u8> {
     let mut out = GzEncoder::new(Vec::new(), flate2::Compression::fast());
     out.write_all(&members.concat()).unwrap();
     out.write_all(&[0; 1024]).unwrap();

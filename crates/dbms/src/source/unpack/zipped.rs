@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use zip::ZipArchive;
 use zip::read::ZipFile;
 
-use super::{Kind, Part, Target};
+use super::{Kind, Part, TakesMembers, Target};
 use crate::source::error::{SourceError, at};
 use crate::source::progress::{Progress, Tell};
 use crate::source::store::lasting;
