@@ -16,6 +16,7 @@ mod engine;
 mod faults;
 mod fleet;
 mod guest;
+mod images;
 mod instructions;
 mod latency;
 mod live;
