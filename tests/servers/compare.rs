@@ -499,7 +499,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_started() {
     refused_test("--dbms sqlite --controls 1", &["--controls must be at least 2"]);
     refused_test("--dbms sqlite --rounds 2", &["rounds must be at least 3"]);
     refused_test("--dbms sqlit", &["did you mean 'sqlite'"]);
-    refused("sqlite a=postgres://h/db --method runs", &["it is a remote server", "by slices"]);
+    refused("sqlite a=postgres://h/db --workload ibench", &["begins with an empty data directory"]);
     refused("a=mysql://h/?set.x=1 b=mysql://h/?set.x", &["setting 'x' has no value"]);
     refused("sqlite a=sqlite --restart-cmd a=true", &["cannot restart 'a'", "starts it itself"]);
     refused("sqlite a=sqlite --restart-cmd true", &["write LABEL=COMMAND"]);
