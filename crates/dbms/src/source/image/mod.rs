@@ -73,8 +73,9 @@ pub(super) fn obtain(
     let build = changing.build()?;
     let root = build.path();
     unpack(&file, image, root, tell)?;
-    let program = file.entrypoint.clone().unwrap_or_else(|| "none".to_string());
-    tell(Progress::EntryPoint { image: image.to_string(), program })?;
+    if let Some(program) = file.entrypoint.clone() {
+        tell(Progress::EntryPoint { image: image.to_string(), program })?;
+    }
     let archives = vec![Archive { name: image.to_string(), sha256: file.id.clone() }];
     let installed = describe(dbms, image, root, archives, tell)?;
     let folder = format!("{dbms}-{}-{}", Source::Image, &file.id[..SHORT]);
