@@ -27,8 +27,8 @@ use crate::{Event, Lab, LabError};
 /// round of this session.
 pub(super) type Grids = BTreeMap<(String, String), RateGrid>;
 
-/// Tries of an arm in a test, as many as there usually are.
-const USUAL_TRIES: f64 = 8.0;
+/// Tries of an arm in a round of a test, about: ten in the first round, six in later ones.
+pub(crate) const USUAL_TRIES: u32 = 8;
 
 /// Operations beyond the percentile, of which a rate must have as many to be judged.
 const BEYOND: f64 = 10.0;
@@ -157,7 +157,8 @@ impl SearchingArms<'_, '_> {
         }
         let mut found: Vec<(Vec<Done>, Vec<Option<String>>)> =
             self.turns.iter().map(|_| Default::default()).collect();
-        let (mut tries, usual) = (0, USUAL_TRIES * (self.turns.len() * left.len()) as f64);
+        let (mut tries, usual) =
+            (0, f64::from(USUAL_TRIES) * (self.turns.len() * left.len()) as f64);
         for (number, task) in left.iter().enumerate() {
             let mut searches: Vec<ArmSearch> =
                 self.turns.iter().map(|_| ArmSearch::new()).collect();

@@ -47,6 +47,7 @@ use answers::Failing;
 pub(crate) use cut::{WARM_UP, longest_operation};
 pub(crate) use instructions::expected_time as counting_time;
 use largest_rate::Grids;
+pub(crate) use largest_rate::USUAL_TRIES;
 use loads::{Folders, load, unload};
 pub(crate) use parts::Parts;
 use pass::REPEATS;

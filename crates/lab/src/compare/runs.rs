@@ -1,6 +1,7 @@
 //! A round of whole runs: one arm at a time runs the whole workload, alone on the machine, on a
-//! copy of its data; a remote one on its tables. This is for workloads that cannot be cut into slices: long writes, and the
-//! Insert Benchmark. Each run is stored when it ends, since it may have taken hours.
+//! copy of its data; a remote one on its tables. This is for workloads that cannot be cut into
+//! slices: long writes, and the Insert Benchmark. Each run is stored when it ends, since it may
+//! have taken hours.
 
 use std::path::PathBuf;
 use std::time::Duration;

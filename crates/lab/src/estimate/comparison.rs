@@ -9,7 +9,7 @@ use rqps_workload::Task;
 
 use super::{Kind, Machine, Piece, PlanEstimate, RemoteNeeds, Time, data, restart, sizes, start};
 use crate::arm::{Arm, arms};
-use crate::compare::{PROFILE_ROUNDS, Parts};
+use crate::compare::{PROFILE_ROUNDS, Parts, USUAL_TRIES};
 use crate::selftest::Treatment;
 use crate::{LabError, compare};
 
@@ -30,10 +30,6 @@ struct Work {
     profiles: Vec<Piece>,
     disk: u64,
 }
-
-/// Rates of a contender that a round tries for a service level, most of them for longer than one
-/// that is decided at once.
-const TRIES: u32 = 8;
 
 impl Machine {
     pub(super) fn comparison(
@@ -156,7 +152,7 @@ impl Machine {
         let names: Vec<String> = whole.iter().map(|task| task.name.clone()).collect();
         let mut whole = rqps_workload::tasks(&workload.only(&names))?;
         whole.retain(|task| !task.fills);
-        let tries = if comparison.slo.is_some() { TRIES } else { 1 };
+        let tries = if comparison.slo.is_some() { USUAL_TRIES } else { 1 };
         let mut work = Work::default();
         let mut starting = Duration::ZERO;
         for one in field.measured() {
