@@ -10,9 +10,8 @@ use std::process::Command;
 use anyhow::Context;
 use rqps_plan::Dbms;
 
-use crate::own;
-use crate::raw;
-use crate::server::{ROWS, Socket};
+use crate::sbtest::ROWS;
+use crate::server::Socket;
 use crate::statement::Statement;
 
 /// Where Debian keeps the programs that its wrappers in `/usr/bin` choose from.
@@ -20,6 +19,14 @@ const DEBIAN_POSTGRES: &str = "/usr/lib/postgresql";
 
 /// The folder of the clients' scripts, in which they start.
 pub(crate) const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/client_cost");
+
+/// Makes this program the client. DBMS, socket, user, database, statement and the number of
+/// operations follow.
+pub(crate) const BE_RQPS: &str = "--be-the-client";
+
+/// Makes this program the bare socket. DBMS, socket, user, database, the number of operations and
+/// whether to poll follow.
+pub(crate) const BE_A_SOCKET: &str = "--be-a-socket";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
@@ -111,7 +118,7 @@ impl Client {
         let (directory, port) = socket.directory_and_port().unwrap_or((Path::new(""), ""));
         match self.kind {
             Kind::Rqps => {
-                command.args([own::ARGUMENT, dbms.name()]).arg(path);
+                command.args([BE_RQPS, dbms.name()]).arg(path);
                 command.args([user, database, statement.name, &count]);
             }
             Kind::Sysbench => {
@@ -128,7 +135,7 @@ impl Client {
             }
             Kind::Raw | Kind::RawPoll => {
                 let polls = (self.kind == Kind::RawPoll).to_string();
-                command.args([raw::ARGUMENT, dbms.name()]).arg(path);
+                command.args([BE_A_SOCKET, dbms.name()]).arg(path);
                 command.args([user, database, &count, &polls]);
             }
         }

@@ -6,7 +6,7 @@ use rqps_plan::{Count, InsertBenchmark, Profile};
 use rqps_wire::Cancel;
 use rqps_workload::insert_benchmark::Benchmark;
 
-use crate::own::failed;
+use crate::crew::failed;
 use crate::server::Running;
 
 /// Loads a new table like l.i0 and returns the CPU of the inserting thread in microseconds per row:

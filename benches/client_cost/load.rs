@@ -5,11 +5,12 @@ use std::time::Instant;
 
 use rqps_workload::microbenchmark::Benchmark;
 
-use crate::Size;
 use crate::clients::{Client, Kind};
-use crate::own::{SEED, plan};
+use crate::crew::run;
 use crate::process;
-use crate::server::{Running, run};
+use crate::sbtest::{SEED, plan};
+use crate::server::Running;
+use crate::size::Size;
 use crate::table::{Goal, Table};
 
 /// The limit of rqps's load, as a part of sysbench's time: twice as many rows per second.

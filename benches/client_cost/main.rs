@@ -13,6 +13,8 @@
 mod allocations;
 mod callgrind;
 mod clients;
+mod crew;
+mod exchange;
 mod insert;
 mod load;
 mod own;
@@ -20,7 +22,9 @@ mod process;
 mod raw;
 mod recorded;
 mod sampling;
+mod sbtest;
 mod server;
+mod size;
 mod spread;
 mod statement;
 mod subject;
@@ -36,25 +40,10 @@ use rqps_plan::Dbms;
 use clients::{Client, Kind};
 use process::Cost;
 use server::{Running, Socket};
+use size::{FULL, SMOKE, Size};
 use statement::{STATEMENTS, Statement, Way};
 use subject::SUBJECTS;
 use table::{Goal, Table};
-
-/// How much is run.
-struct Size {
-    rounds: usize,
-    /// The divisor of a statement's operations.
-    part: u64,
-    /// Rows of l.i0 and of a load.
-    inserted: u64,
-    /// Of a window that is sampled once a second.
-    seconds: u32,
-    /// Whether instructions are compared with the recorded ones.
-    is_held: bool,
-}
-
-const FULL: Size = Size { rounds: 5, part: 1, inserted: 1_000_000, seconds: 10, is_held: true };
-const SMOKE: Size = Size { rounds: 1, part: 100, inserted: 10_000, seconds: 1, is_held: false };
 
 /// How many times fewer operations the subtracted run has; the subtraction removes starting and
 /// connecting.
@@ -78,8 +67,8 @@ const SAMPLING: &str = "sampling";
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<_> = std::env::args_os().skip(1).collect();
     match arguments.split_first() {
-        Some((first, rest)) if first == own::ARGUMENT => return own::run(rest),
-        Some((first, rest)) if first == raw::ARGUMENT => return raw::run(rest),
+        Some((first, rest)) if first == clients::BE_RQPS => return own::run(rest),
+        Some((first, rest)) if first == clients::BE_A_SOCKET => return raw::run(rest),
         _ => {}
     }
     let (flags, names): (Vec<_>, Vec<_>) = arguments

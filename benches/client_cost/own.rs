@@ -4,11 +4,10 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use rqps_load::{Crew, Failure, Order, Schedule, Until, Work};
-use rqps_plan::{Count, Microbenchmark, QueryMode, Span};
+use rqps_load::{Crew, Order, Schedule, Until, Work};
+use rqps_plan::QueryMode;
 use rqps_wire::{Cancel, Target};
 use rqps_workload::Dialect;
 use rqps_workload::lua::{
@@ -19,18 +18,13 @@ use rqps_workload::microbenchmark::{Benchmark, Sequence, select};
 use rqps_workload::pgbench::{Defines, Script, ScriptSettings};
 
 use crate::allocations;
-use crate::clients::{Client, SCRIPTS};
+use crate::clients::{BE_RQPS, Client, SCRIPTS};
+use crate::crew::failed;
 use crate::process;
-use crate::server::{ROWS, Socket};
+use crate::sbtest::{ROWS, SEED, plan};
+use crate::server::Socket;
 use crate::statement::{self, Statement, Way};
 use crate::subject;
-
-/// Makes this program the client. DBMS, socket, user, database, statement and the number of
-/// operations follow.
-pub(crate) const ARGUMENT: &str = "--be-the-client";
-
-/// The seed of the rows and of random values.
-pub(crate) const SEED: u64 = 1;
 
 /// The beginning of the line with this process's memory.
 const MEMORY: &str = "Anonymous:";
@@ -48,7 +42,7 @@ pub(crate) struct Footprint {
 /// its allocations meanwhile.
 pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let [dbms, path, user, database, statement, operations] = arguments else {
-        bail!("{ARGUMENT} needs a DBMS, a socket, a user, a database, a statement and a number");
+        bail!("{BE_RQPS} needs a DBMS, a socket, a user, a database, a statement and a number");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let subject = subject::named(&text(dbms)).context("a DBMS")?;
@@ -154,28 +148,4 @@ pub(crate) fn footprint(
         Ok(text.with_context(|| format!("the client did not print '{name}'"))?.trim().parse()?)
     };
     Ok(Footprint { memory: told(MEMORY)?, allocations: told(ALLOCATIONS)? })
-}
-
-/// sysbench's tables, one with this number of rows.
-pub(crate) fn plan(rows: u64) -> Microbenchmark {
-    Microbenchmark {
-        tables: 1,
-        rows: Count(rows),
-        clients: vec![1],
-        read_time: Span(Duration::ZERO),
-        write_time: Span(Duration::ZERO),
-        tests: Vec::new(),
-        fair_writes: false,
-        pause: Span(Duration::ZERO),
-        quiesce_after_each_write: false,
-        check: false,
-    }
-}
-
-/// Why a crew's run ended early.
-pub(crate) fn failed(failure: Failure) -> anyhow::Error {
-    match failure {
-        Failure::Worker { error, .. } => error.into(),
-        Failure::Overdue(_) | Failure::Cancelled => anyhow::anyhow!("cancelled"),
-    }
 }

@@ -8,55 +8,20 @@ use rqps_wire::{Interrupter, Type, Value};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-use crate::server::ROWS;
+use crate::clients::BE_A_SOCKET;
+use crate::sbtest::ROWS;
 use crate::subject;
-
-/// Makes this program the bare socket. DBMS, socket, user, database, the number of operations and
-/// whether to poll follow.
-pub(crate) const ARGUMENT: &str = "--be-a-socket";
 
 /// Requests in turn, with keys from the whole table. More requests would not fit in the caches;
 /// with fewer, the server would find all rows in the caches, unlike for the other clients.
 const CYCLE: u64 = 1024;
-
-/// The point query and its result in the protocol.
-pub(crate) struct Exchange {
-    /// Around the key: an execution of the statement that a connection prepared first.
-    pub(crate) before_key: &'static [u8],
-    pub(crate) key: fn(u64) -> [u8; 8],
-    pub(crate) after_key: &'static [u8],
-    /// The beginning of a result that is not an error.
-    pub(crate) begin: &'static [u8],
-    /// The beginning of its last message, and the length of that message.
-    pub(crate) last: (&'static [u8], usize),
-}
-
-impl Exchange {
-    fn request(&self, key: u64) -> Vec<u8> {
-        [self.before_key, &(self.key)(key)[..], self.after_key].concat()
-    }
-
-    /// Whether this is a complete result with its row. Messages between the first and the last are
-    /// not checked.
-    fn is_whole(&self, answer: &[u8]) -> bool {
-        let (last, length) = self.last;
-        let start = answer.len().checked_sub(length);
-        answer.starts_with(self.begin)
-            && start.is_some_and(|start| answer[start..].starts_with(last))
-    }
-
-    /// Whether a partial result may become a complete one.
-    fn is_part(&self, answer: &[u8]) -> bool {
-        answer.iter().zip(self.begin).all(|(byte, expected)| byte == expected)
-    }
-}
 
 /// Runs the operations. With `poll` it checks for readiness before it receives, like rqps and
 /// libpq: one more system call, but the server's read of the request then does not wake the client
 /// for nothing. Which of the two costs less depends on the kernel.
 pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
     let [dbms, path, user, database, operations, polls] = arguments else {
-        bail!("{ARGUMENT} needs a DBMS, a socket, a user, a database, a number, true or false");
+        bail!("{BE_A_SOCKET} needs a DBMS, a socket, a user, a database, a number, true or false");
     };
     let text = |argument: &OsString| argument.to_string_lossy().into_owned();
     let subject = subject::named(&text(dbms)).context("a DBMS")?;

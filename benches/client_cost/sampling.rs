@@ -12,9 +12,9 @@ use rqps_dbms::{DbmsError, EngineMeter};
 use rqps_observe::{EngineReading, Metric, Observer, Reading};
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::Size;
 use crate::clients::Kind;
 use crate::server::Running;
+use crate::size::Size;
 use crate::table::{Goal, Table};
 
 /// The limit of rqps's CPU, in percent of a core.

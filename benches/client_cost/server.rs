@@ -1,22 +1,19 @@
-//! The server of all clients, and the table that they read.
+//! The server of all clients.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use rqps_dbms::{Home, Place, Server, source::Progress};
-use rqps_load::{Cancel, Crew};
+use rqps_load::Cancel;
 use rqps_plan::{Contender, Dbms};
 use rqps_wire::{Address, Target};
-use rqps_workload::Assigned;
 use rqps_workload::microbenchmark::Benchmark;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::own::{SEED, failed, plan};
+use crate::crew::run;
+use crate::sbtest::{ROWS, SEED, plan};
 use crate::subject::Subject;
-
-/// Rows of `sbtest1`.
-pub(crate) const ROWS: u64 = 100_000;
 
 /// The address and login of the server for a client.
 #[derive(Clone, Debug)]
@@ -111,15 +108,6 @@ impl Running {
         fs::remove_dir_all(directory)
             .with_context(|| format!("cannot remove {}", directory.display()))
     }
-}
-
-/// Runs work to its end.
-pub(crate) fn run(assigned: Vec<Assigned>) -> anyhow::Result<()> {
-    let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
-    let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
-    crew.finish();
-    Ok(())
 }
 
 /// Binds this process, and with it its children, to the last CPU that it may use: the first one

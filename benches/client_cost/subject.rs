@@ -7,7 +7,7 @@ use rqps_plan::Dbms;
 use rqps_wire::{Address, Cancel, Login, Target, Terms};
 use rqps_workload::Dialect;
 
-use crate::raw::Exchange;
+use crate::exchange::Exchange;
 
 pub(crate) struct Subject {
     pub(crate) dbms: Dbms,
