@@ -72,7 +72,9 @@ impl<'a> Measured<'a> {
 
     /// Cached, since the page uses it twice and the test of a trend takes long.
     pub fn steadiness(&self) -> Option<&Steadiness> {
-        self.steadiness.get_or_init(|| steadiness(self)).as_ref()
+        let whole_seconds = self.record.seconds as usize;
+        let of = || steadiness(self.round.counts, &self.totals, whole_seconds);
+        self.steadiness.get_or_init(of).as_ref()
     }
 
     /// Service times of the operation that the step's throughput counts.

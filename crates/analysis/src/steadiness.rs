@@ -4,9 +4,7 @@ use rqps_plan::Counts;
 use rqps_stats::autocorrelation::{FEW_STRETCHES, independent_stretches};
 use rqps_stats::stalls::{Stalls, stalls};
 use rqps_stats::steady::{RunShape, Steady, steady};
-use rqps_store::Operation;
-
-use crate::measured::Measured;
+use rqps_store::{Operation, WorkRecord};
 
 /// Fewer seconds are too few for levels and stalls.
 const LEAST_SECONDS: usize = 20;
@@ -23,18 +21,22 @@ pub struct Steadiness {
 }
 
 /// None for steps without a rate by the second: scans, indexes, and those under twenty seconds.
-pub(crate) fn steadiness(measured: &Measured) -> Option<Steadiness> {
-    let counts = measured.round.counts;
+pub(crate) fn steadiness(
+    counts: Counts,
+    totals: &[WorkRecord],
+    whole_seconds: usize,
+) -> Option<Steadiness> {
     let operation = match counts {
         Counts::RowsInserted => Operation::Insert,
         Counts::Queries => Operation::Query,
         Counts::Statements | Counts::Transactions => Operation::Transaction,
         Counts::RowsIndexed | Counts::RowsScanned => return None,
     };
-    let done = measured.of(operation).filter(|done| done.operations > 0)?;
+    let done = totals.iter().find(|one| one.operation == operation);
+    let done = done.filter(|done| done.operations > 0)?;
     let seconds = done.seconds.iter().map(|second| second.operations as f64);
     let idle = std::iter::repeat(0.0);
-    let rates: Vec<f64> = seconds.chain(idle).take(measured.record.seconds as usize).collect();
+    let rates: Vec<f64> = seconds.chain(idle).take(whole_seconds).collect();
     if rates.len() < LEAST_SECONDS {
         return None;
     }

@@ -135,6 +135,11 @@ fn extremes(values: &[Option<f64>]) -> [Option<f64>; 2] {
     if least.0 < most.0 { [Some(least.1), Some(most.1)] } else { [Some(most.1), Some(least.1)] }
 }
 
+/// Three significant digits: a chart shows no more.
+pub(super) fn short(value: f64) -> f64 {
+    format!("{value:.2e}").parse().unwrap_or(value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -156,5 +161,10 @@ mod tests {
             assert_eq!(thinned(values, stretch).len(), at(seconds, stretch).len());
             assert!(at(seconds, stretch).len() <= POINTS);
         }
+    }
+
+    #[test]
+    fn a_chart_has_three_digits() {
+        assert_eq!([0.0, 1.23456, 98765.4].map(short), [0.0, 1.23, 98800.0]);
     }
 }

@@ -6,7 +6,7 @@ use rqps_stats::stalls::stalled;
 use rqps_store::{Column, Series};
 use serde::Serialize;
 
-use super::machine::short;
+use super::charts::short;
 
 /// The amount of one kind of background work over a test.
 #[derive(Serialize)]

@@ -4,7 +4,7 @@
 use rqps_observe::Metric;
 use serde::Serialize;
 
-use super::charts::{at, stretch, thinned};
+use super::charts::{at, short, stretch, thinned};
 use super::lanes::{Lane, Watched, lanes};
 use super::seconds::sums;
 use crate::measured::Measured;
@@ -73,20 +73,5 @@ fn line<'a>(contender: &'a str, measured: &Measured, stretch: usize) -> Line<'a>
         cpu: of(&[Metric::ServerCpuUser, Metric::ServerCpuSystem], 1e6),
         read: of(&[Metric::ServerReadBytes], MIB),
         written: of(&[Metric::ServerWriteBytes], MIB),
-    }
-}
-
-/// Three significant digits: a chart shows no more.
-pub(super) fn short(value: f64) -> f64 {
-    format!("{value:.2e}").parse().unwrap_or(value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_chart_has_three_digits() {
-        assert_eq!([0.0, 1.23456, 98765.4].map(short), [0.0, 1.23, 98800.0]);
     }
 }

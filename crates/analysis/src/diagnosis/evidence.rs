@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use rqps_observe::Meaning;
 use rqps_plan::Class;
 
-use super::executed::Executed;
+use super::instructions::Executed;
 
 /// A value with its 95 % interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -3,36 +3,17 @@
 //! several percent (Mytkowicz et al. 2009, "Producing wrong data without doing anything obviously
 //! wrong").
 
-use super::evidence::Evidence;
+use super::evidence::{Evidence, Part};
+use super::instructions::Executed;
 use super::number::Number;
 use super::view::View;
-use super::words::change;
+use super::words::{change, signed};
 
-/// Instructions per operation that differ by less than this, as a logarithm, are the same. Those of
-/// one build differed by up to 0.13 % (docs/evidence.md).
-pub const SAME: f64 = 0.003;
 /// Instructions explain a change of CPU from this part of it on. They are those of user space
 /// alone, and take more or less time each.
 const ABOUT: f64 = 0.5;
 /// How many functions are named.
 const NAMED: usize = 3;
-
-/// Instructions per operation of both arms' servers in user space.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Executed {
-    pub base: f64,
-    pub contender: f64,
-    /// By function itself, the largest difference first.
-    pub functions: Vec<Grown>,
-}
-
-/// A function that executes more, or fewer, instructions per operation.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Grown {
-    pub function: String,
-    /// Contender minus baseline.
-    pub change: f64,
-}
 
 /// The instructions beside a change of CPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,17 +23,6 @@ pub(super) enum Length {
     Same,
     /// They differ, but by less than the CPU, or the other way.
     Apart,
-}
-
-impl Executed {
-    /// ln(contender / baseline).
-    pub fn log(&self) -> f64 {
-        (self.contender / self.base).ln()
-    }
-
-    pub fn is_same(&self) -> bool {
-        self.log().abs() <= SAME
-    }
 }
 
 /// None if they were not counted, or if CPU is not known.
@@ -68,7 +38,7 @@ pub(super) fn length(view: &View) -> Option<Length> {
 
 /// The change of the server's CPU per operation, as a logarithm.
 fn cpu(evidence: &Evidence) -> Option<f64> {
-    let user = evidence.parts.get(&super::evidence::Part::ServerUser);
+    let user = evidence.parts.get(&Part::ServerUser);
     let cost = evidence.cpu.as_ref().or(user)?;
     let log = (cost.contender / cost.base).ln();
     log.is_finite().then_some(log)
@@ -107,37 +77,5 @@ fn percent(executed: &Executed) -> String {
         // One decimal would show most of these as zero.
         true => format!("{:+.2} %", 100.0 * executed.log().exp_m1()),
         false => change(executed.log()),
-    }
-}
-
-/// `+1,240`.
-pub fn signed(count: f64) -> String {
-    let sign = if count < 0.0 { "-" } else { "+" };
-    format!("{sign}{}", grouped(count.abs()))
-}
-
-/// `1234567.8` as `1,234,568`; not for negative numbers.
-pub fn grouped(number: f64) -> String {
-    let digits = format!("{number:.0}");
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use super::signed;
-
-    #[test]
-    fn thousands_are_apart() {
-        assert_eq!(
-            [0.4, -7.0, 999.6, 1240.0, -1234567.0].map(signed),
-            ["+0", "-7", "+1,000", "+1,240", "-1,234,567"]
-        );
     }
 }

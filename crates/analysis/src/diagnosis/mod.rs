@@ -10,6 +10,7 @@ mod claims;
 mod counted;
 mod evidence;
 mod executed;
+mod instructions;
 mod line;
 mod next;
 mod number;
@@ -23,7 +24,7 @@ pub use budget::{Bar, budget, budget_text};
 pub use evidence::{
     Builds, Change, Cost, Decided, Dips, Environment, Evidence, Growth, Part, Planning, ValueRange,
 };
-pub use executed::{Executed, Grown, SAME, grouped, signed};
+pub use instructions::{Executed, Grown, SAME};
 pub use line::{Line, fit_line};
 pub use next::Next;
 pub use number::Number;
@@ -31,6 +32,7 @@ pub use rule::{Cause, Check, Confidence, Finding};
 pub use rules::explain;
 pub use suite::{MOST_FINDINGS, explain_suite};
 pub use view::is_looked_at;
+pub use words::{grouped, signed};
 
 #[cfg(test)]
 mod tests;

@@ -52,3 +52,35 @@ pub(super) fn share(share: f64) -> String {
         percent => format!("{percent:.0} %"),
     }
 }
+
+/// `+1,240`.
+pub fn signed(count: f64) -> String {
+    let sign = if count < 0.0 { "-" } else { "+" };
+    format!("{sign}{}", grouped(count.abs()))
+}
+
+/// `1234567.8` as `1,234,568`; not for negative numbers.
+pub fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::signed;
+
+    #[test]
+    fn thousands_are_apart() {
+        assert_eq!(
+            [0.4, -7.0, 999.6, 1240.0, -1234567.0].map(signed),
+            ["+0", "-7", "+1,000", "+1,240", "-1,234,567"]
+        );
+    }
+}
