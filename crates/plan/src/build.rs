@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::contender::{ContenderError, split_part};
+use crate::contender_error::ContenderError;
 use crate::dbms::Dbms;
 use crate::source::Source;
 
@@ -139,6 +139,13 @@ fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_alphanumeric())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric())
         && name.chars().all(is_allowed)
+}
+
+pub(crate) fn split_part(text: &str, mark: char) -> (&str, Option<&str>) {
+    match text.split_once(mark) {
+        Some((head, tail)) => (head, Some(tail)),
+        None => (text, None),
+    }
 }
 
 #[cfg(test)]

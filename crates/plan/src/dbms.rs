@@ -5,7 +5,6 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::ContenderError;
 use crate::nearest::suggestion;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
@@ -16,6 +15,14 @@ pub enum Dbms {
     Mysql,
     Mariadb,
     Rocksdb,
+}
+
+/// A name that no DBMS has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("unknown DBMS '{name}': {hint}")]
+pub struct UnknownDbms {
+    name: String,
+    hint: String,
 }
 
 /// What clients say to a DBMS.
@@ -156,7 +163,7 @@ impl Dbms {
     }
 
     /// By the scheme of a URL.
-    pub(crate) fn of_scheme(scheme: &str) -> Result<Dbms, ContenderError> {
+    pub(crate) fn of_scheme(scheme: &str) -> Result<Dbms, UnknownDbms> {
         match DBMSS.iter().find(|kind| kind.schemes.contains(&scheme)) {
             Some(kind) => Ok(kind.dbms),
             None => scheme.parse(),
@@ -171,11 +178,11 @@ impl fmt::Display for Dbms {
 }
 
 impl FromStr for Dbms {
-    type Err = ContenderError;
+    type Err = UnknownDbms;
 
-    fn from_str(name: &str) -> Result<Self, ContenderError> {
+    fn from_str(name: &str) -> Result<Self, UnknownDbms> {
         let found = Dbms::ALL.into_iter().find(|dbms| dbms.name() == name);
-        found.ok_or_else(|| ContenderError::Dbms {
+        found.ok_or_else(|| UnknownDbms {
             name: name.to_string(),
             hint: suggestion(name, Dbms::ALL.map(Dbms::name)),
         })

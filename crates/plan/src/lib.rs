@@ -6,6 +6,7 @@ mod class;
 mod command;
 mod comparison;
 mod contender;
+mod contender_error;
 mod counts;
 mod dbms;
 mod design;
@@ -33,7 +34,8 @@ pub use comparison::{
     CONTROL, Choice, Comparison, ComparisonError, Instructions, Profiled, StoredBaseline,
     control_of,
 };
-pub use contender::{Contender, ContenderError, check_names, is_printable};
+pub use contender::{Contender, check_names, is_printable};
+pub use contender_error::ContenderError;
 pub use counts::Counts;
 pub use dbms::{Dbms, Interface};
 pub use design::Design;

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::cache::Cache;
 use crate::comparison::{Comparison, ComparisonError};
-use crate::contender::{Contender, ContenderError, check_names};
+use crate::contender::{Contender, check_names};
+use crate::contender_error::ContenderError;
 use crate::dbms::Interface;
 use crate::design::Design;
 use crate::quantity::Memory;

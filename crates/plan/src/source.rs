@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::contender::ContenderError;
+use crate::contender_error::ContenderError;
 
 /// A packager or other source of builds, by name: `postgres@maven-17.6`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]

@@ -2,7 +2,8 @@
 
 use std::str::FromStr;
 
-use crate::contender::{Contender, ContenderError, check_names};
+use crate::contender::{Contender, check_names};
+use crate::contender_error::ContenderError;
 
 /// The contenders of one word, in the order of a shell: the last braces vary first.
 /// A word without braces is one contender. Braces in a URL are its own.
