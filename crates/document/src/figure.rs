@@ -46,21 +46,3 @@ pub struct WaterfallBar {
     /// The interval excludes 0.
     pub is_sure: bool,
 }
-
-/// Beside the text of a cell.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Picture {
-    /// An interval of logs with its rounds and the margin, on the scale of the table.
-    Interval {
-        value: f64,
-        ends: (f64, f64),
-        rounds: Vec<f64>,
-        margin: f64,
-        /// Of the scale on either side of no change.
-        extent: f64,
-    },
-    /// An interval of logs without a scale: it is cut at half and double.
-    Whisker { value: f64, ends: (f64, f64) },
-    /// A curve beside the perfect one, both from 0 to 1.
-    Curve { name: String, points: Vec<(f64, f64)> },
-}

@@ -6,9 +6,9 @@ mod figure;
 mod render;
 mod table;
 
-pub use figure::{Bars, Figure, Picture, Waterfall, WaterfallBar};
+pub use figure::{Bars, Figure, Waterfall, WaterfallBar};
 pub use render::{Colour, Terminal, html, markdown, terminal};
-pub use table::{Cell, Content, Heading, Row, RowLink, Table, Tone};
+pub use table::{Cell, Content, Heading, Picture, Row, RowLink, Table, Tone};
 
 pub struct Document {
     pub title: String,

@@ -1,6 +1,6 @@
 //! A table of cells that are already text: formats differ in layout, not in content.
 
-use crate::{Chip, Picture};
+use crate::Chip;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
@@ -101,6 +101,24 @@ pub enum Tone {
     Missing,
     /// A percentage, in steps of 5%.
     Shade(u8),
+}
+
+/// Beside the text of a cell.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Picture {
+    /// An interval of logs with its rounds and the margin, on the scale of the table.
+    Interval {
+        value: f64,
+        ends: (f64, f64),
+        rounds: Vec<f64>,
+        margin: f64,
+        /// Of the scale on either side of no change.
+        extent: f64,
+    },
+    /// An interval of logs without a scale: it is cut at half and double.
+    Whisker { value: f64, ends: (f64, f64) },
+    /// A curve beside the perfect one, both from 0 to 1.
+    Curve { name: String, points: Vec<(f64, f64)> },
 }
 
 impl Tone {

@@ -46,5 +46,6 @@ pub use metric::{Kind, Metric, Reading};
 pub use observer::{Observer, bytes_below};
 pub use placement::{Placement, allowed_cpus, has_thread, pin_thread, pin_threads, pin_tree};
 pub use process_tree::{cpu_micros, descendants};
-pub use profile::{CUT, FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
+pub use profile::{FREQUENCY, ProfileError, Profiler, Stacks, probe, sees_kernel};
 pub use reference_loop::{ReferenceLoop, ReferenceLoops, Usual};
+pub use symbol::CUT;

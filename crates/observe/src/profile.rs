@@ -61,9 +61,6 @@ pub struct Stacks {
     pub samples: u64,
 }
 
-/// The outermost frame of a stack that was longer than its copy.
-pub const CUT: &str = "[deeper]";
-
 /// Tests whether perf can sample here, by sampling.
 pub fn probe() -> Result<(), ProfileError> {
     let made = private_folder();

@@ -1,7 +1,7 @@
 //! Names of functions from perf, normalised for builds of different compilers.
 
-use crate::profile::CUT;
-
+/// The outermost frame of a stack that was longer than its copy.
+pub const CUT: &str = "[deeper]";
 /// A function of unknown name and file.
 pub(crate) const NAMELESS: &str = "[unknown]";
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::html::chip;
+use super::chip::chip;
 use crate::{Bars, Figure, Picture, Tone, Waterfall};
 
 pub(super) fn figure(figure: &Figure) -> Markup {

@@ -5,9 +5,11 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{figures, markdown};
 use crate::{
-    Block, Cell, Chip, Content, Fold, Heading, Inline, List, ListItem, Row, RowLink, Style, Table,
-    Text, Tone,
+    Block, Cell, Content, Fold, Heading, Inline, List, ListItem, Row, RowLink, Style, Table, Text,
+    Tone,
 };
+
+pub use super::chip::chip;
 
 /// The characters of a path that a link escapes: a name may contain `#`, `?` or `:`.
 const PATH: &AsciiSet =
@@ -101,14 +103,6 @@ fn inlines(text: &Text) -> Markup {
                 Inline::Link(text, place) => a href={ "#" (place) } { (text) },
             }
         }
-    }
-}
-
-/// A label; without a class it is a remark beside the others.
-pub fn chip(label: &Chip, of: Option<&str>) -> Markup {
-    html! {
-        @if label.class.is_empty() { span.dim { (label.text) } }
-        @else { span class={ "chip " (label.class) } data-of=[of] { (label.text) } }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Documents in the layout of a terminal, of Markdown and of a page.
 
+mod chip;
 mod figures;
 mod fit;
 pub mod html;
