@@ -14,8 +14,8 @@ use crate::column::{count, known, some_text, text};
 use crate::directory::file_name;
 use crate::error::StoreError;
 use crate::files::{file, own};
-use crate::read::statement_lists;
 use crate::round::StatementRecord;
+use crate::statements::statement_lists;
 
 /// Where rows that differ are kept.
 const FOLDER: &str = "answers";

@@ -5,33 +5,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rqps_plan::{Comparison, Method, Plan};
 
-use crate::merge::{Difference, MergeError, Part, comparison, conditions, differences};
-use crate::{AnswerRecord, ContenderRecord, CountRecord, ProfileRecord, RoundRecord, Run};
-
-/// Why the rounds of several comparisons cannot be merged, even with force.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unlike {
-    #[error(
-        "the contenders differ ({}), and each needs a baseline in the same rounds. Compare all of them in \
-         one run, or list the reports with rqps report --index DIR", .0.join("; ")
-    )]
-    Contenders(Vec<String>),
-    #[error("the tests differ: only some of the comparisons have {}", .0.join(", "))]
-    Tests(Vec<String>),
-    #[error("the method differs: {0}; slices and whole runs differ in their noise")]
-    Method(Difference),
-    #[error(
-        "only some of the comparisons have an A/A control, which makes the baseline of their rounds more precise"
-    )]
-    Control,
-    #[error("only some of the comparisons decide by fresh rounds (--confirm)")]
-    Stages,
-    #[error(
-        "the baseline of '{0}' was not measured there, but taken from another run (--baseline-from), whose rounds \
-         would count more than once"
-    )]
-    StoredBaseline(String),
-}
+use crate::answers::AnswerRecord;
+use crate::counts::CountRecord;
+use crate::differences::{Difference, conditions, differences};
+use crate::manifest::ContenderRecord;
+use crate::merge_error::{MergeError, Unlike};
+use crate::profile::ProfileRecord;
+use crate::round::RoundRecord;
+use crate::run::{Part, Run};
 
 /// Parts of a comparison that may differ between runs: how many rounds there are and when they
 /// suffice, what followed the verdicts, and what [`unlike`] checks.
@@ -136,13 +117,13 @@ fn unlike(runs: &[(String, Run)]) -> Option<Unlike> {
     if !is_same(plans(runs).map(|plan| plan.confirm.is_some())) {
         return Some(Unlike::Stages);
     }
-    let is_stored = |run: &Run| comparison(run).is_some_and(|plan| plan.baseline_from.is_some());
+    let is_stored = |run: &Run| run.comparison().is_some_and(|plan| plan.baseline_from.is_some());
     let stored = runs.iter().find(|(_, run)| is_stored(run));
     stored.map(|(name, _)| Unlike::StoredBaseline(name.clone()))
 }
 
 fn plans(runs: &[(String, Run)]) -> impl Iterator<Item = &Comparison> {
-    runs.iter().filter_map(|(_, run)| comparison(run))
+    runs.iter().filter_map(|(_, run)| run.comparison())
 }
 
 /// The baseline, and the other contenders in any order.
@@ -233,7 +214,7 @@ fn numbered(runs: &[(String, Run)]) -> Numbered {
     let mut screened = 0;
     for is_fresh in [false, true] {
         for (own, (_, run)) in rounds.iter_mut().zip(runs) {
-            let last = comparison(run).filter(|plan| plan.confirm.is_some());
+            let last = run.comparison().filter(|plan| plan.confirm.is_some());
             let last = last.map_or(u32::MAX, |plan| plan.rounds);
             let made = run.rounds.iter().map(|round| round.round);
             let made: BTreeSet<u32> = made.filter(|round| (*round > last) == is_fresh).collect();

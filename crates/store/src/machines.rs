@@ -3,9 +3,11 @@
 
 use rqps_observe::MachineIdentity;
 
-use crate::Run;
+use crate::differences::Difference;
 use crate::join::differences_of_machines;
-use crate::merge::{Difference, MergeError, merge};
+use crate::merge::merge;
+use crate::merge_error::MergeError;
+use crate::run::Run;
 
 /// The comparisons of one machine, with the rounds of all.
 #[derive(Clone, Debug)]

@@ -1,81 +1,12 @@
 //! Several runs merged into one for reports.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 
-use rqps_plan::Comparison;
-use serde::Serialize;
-use serde_json::Value;
-
-use crate::join::{Unlike, join};
-use crate::manifest::Manifest;
-use crate::{RoundRecord, Run};
-
-const TRANSPORT: &str = "transport";
-const WORKLOAD: &str = "workload";
-
-/// A run that others were merged with.
-#[derive(Clone, Debug, Serialize)]
-pub struct Part {
-    /// Distinguishes it from the others, such as the name of its directory.
-    pub name: String,
-    pub manifest: Manifest,
-    /// Names of its contenders in the merged run.
-    pub contenders: Vec<String>,
-    /// Of a comparison, its rounds in the merged run.
-    pub rounds: BTreeSet<u32>,
-}
-
-/// The most characters of a value in a message.
-const LONG: usize = 60;
-
-/// Something that differs between runs, so that their numbers are not comparable.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Difference {
-    /// A key of the plan, or `transport`.
-    pub what: String,
-    /// One for each run, in their order.
-    pub values: Vec<String>,
-}
-
-impl fmt::Display for Difference {
-    /// `seed (1, 7)`; long values, such as a list of tests, are cut.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let short = |value: &String| match value.char_indices().nth(LONG) {
-            Some((end, _)) => format!("{}…", &value[..end]),
-            None => value.clone(),
-        };
-        write!(
-            f,
-            "{} ({})",
-            self.what,
-            self.values.iter().map(short).collect::<Vec<_>>().join(", ")
-        )
-    }
-}
-
-/// Why runs cannot be merged.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum MergeError {
-    #[error("'{0}' and '{1}' are the same run")]
-    Same(String, String),
-    #[error(
-        "'{comparison}' is a comparison and '{other}' is not: the contenders of a comparison take turns, so \
-         those of another run cannot join them. Compare all of them in one run"
-    )]
-    Mixed { comparison: String, other: String },
-    #[error("the rounds of these comparisons cannot be merged, even with --force: {0}")]
-    Unlike(Unlike),
-    #[error(
-        "the runs are not comparable, since these differ: {}. To merge them with a warning, use --force",
-        list(.0)
-    )]
-    NotComparable(Vec<Difference>),
-}
-
-fn list(differences: &[Difference]) -> String {
-    differences.iter().map(Difference::to_string).collect::<Vec<_>>().join("; ")
-}
+use crate::differences::{conditions, differences};
+use crate::join::join;
+use crate::merge_error::MergeError;
+use crate::round::RoundRecord;
+use crate::run::{Part, Run};
 
 /// All contenders of all runs as one run, in the order of the runs, each run under a name. The
 /// first contender of the first run is the baseline. Contenders of the same name get the name of
@@ -83,7 +14,7 @@ fn list(differences: &[Difference]) -> String {
 /// rounds of all. Runs that differ are rejected; with `force`, [`Run::differences`] lists why.
 pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
     refuse_alike(&runs)?;
-    let is_compared = |named: &&(String, Run)| comparison(&named.1).is_some();
+    let is_compared = |named: &&(String, Run)| named.1.comparison().is_some();
     match (runs.iter().find(is_compared), runs.iter().find(|run| !is_compared(run))) {
         (Some((comparison, _)), Some((other, _))) => {
             let (comparison, other) = (comparison.clone(), other.clone());
@@ -92,11 +23,6 @@ pub fn merge(runs: Vec<(String, Run)>, force: bool) -> Result<Run, MergeError> {
         (Some(_), None) => join(runs, force),
         (None, _) => put_together(runs, force),
     }
-}
-
-/// The plan of a comparison; none for another run.
-pub(crate) fn comparison(run: &Run) -> Option<&Comparison> {
-    run.plan.comparison()
 }
 
 /// Single runs.
@@ -129,68 +55,6 @@ fn refuse_alike(runs: &[(String, Run)]) -> Result<(), MergeError> {
         }
     }
     Ok(())
-}
-
-/// Conditions that differ between the runs.
-pub(crate) fn differences(
-    runs: &[(String, Run)],
-    conditions: fn(&Run) -> BTreeMap<String, String>,
-) -> Vec<Difference> {
-    let said: Vec<BTreeMap<String, String>> = runs.iter().map(|(_, run)| conditions(run)).collect();
-    let keys: BTreeSet<&String> = said.iter().flat_map(BTreeMap::keys).collect();
-    let values = |key: &String| {
-        let value = |of: &BTreeMap<String, String>| of.get(key).map_or("none", |v| v).to_string();
-        Difference { what: key.clone(), values: said.iter().map(value).collect() }
-    };
-    let differs = |found: &Difference| {
-        // A run without servers has no transport that could differ.
-        let mut said = found.values.iter().filter(|v| found.what != TRANSPORT || *v != "none");
-        let first = said.next();
-        said.any(|value| Some(value) != first)
-    };
-    let mut found: Vec<Difference> = keys.into_iter().map(values).filter(differs).collect();
-    if found.iter().any(|difference| difference.what == WORKLOAD) {
-        // Two workloads have nothing else in common that could differ.
-        let of_workload = format!("{WORKLOAD}.");
-        found.retain(|difference| !difference.what.starts_with(&of_workload));
-    }
-    found
-}
-
-/// The conditions of a run by name: `seed`, `workload.insert_benchmark.rows`, … These are
-/// everything in the plan but the contenders, and how clients reached the servers.
-pub(crate) fn conditions(run: &Run) -> BTreeMap<String, String> {
-    let plan = serde_json::to_value(&run.plan).expect("a plan is plain data");
-    let mut found = BTreeMap::new();
-    flatten("", &plan, &mut found);
-    found.retain(|key, _| key != "contenders");
-    let workload = plan[WORKLOAD].as_object().and_then(|workload| workload.keys().next());
-    found.extend(workload.map(|kind| (WORKLOAD.to_string(), kind.replace('_', " "))));
-    // A DBMS inside the client can be reached in one way only.
-    let ways = run.contenders.iter().map(|contender| contender.transport.as_str());
-    let ways: BTreeSet<&str> = ways.filter(|way| *way != "in process").collect();
-    if !ways.is_empty() {
-        found.insert(TRANSPORT.to_string(), Vec::from_iter(ways).join(" and "));
-    }
-    found
-}
-
-fn flatten(path: &str, value: &Value, found: &mut BTreeMap<String, String>) {
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                flatten(&path, value, found);
-            }
-        }
-        Value::Null => {}
-        Value::String(text) => {
-            found.insert(path.to_string(), text.clone());
-        }
-        other => {
-            found.insert(path.to_string(), other.to_string());
-        }
-    }
 }
 
 fn names(run: &Run) -> impl Iterator<Item = String> {

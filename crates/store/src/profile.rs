@@ -48,24 +48,6 @@ pub struct ProfileRecord {
     pub stacks: BTreeMap<String, u64>,
 }
 
-pub(crate) const TABLES: &str = "
--- A run under the sampling of perf, after the verdicts; the stacks are in a file in profiles/.
-create table profile (
-    test text not null,
-    contender text not null,
-    round integer not null,         -- from 1
-    turn integer not null,          -- of the contender in the round, from 0
-    started text not null,          -- RFC 3339
-    seconds real not null,
-    statements integer not null,
-    server_cpu integer not null,    -- nanoseconds, as the kernel counted it
-    samples integer not null,
-    has_kernel integer not null,    -- whether the kernel was sampled too
-    file text not null,             -- in the run directory: gzip, a line for each stack
-    primary key (test, contender, round)
-) without rowid;
-";
-
 impl RunDirectory {
     /// Stores a profile: its file first, so that the row refers to an existing file.
     pub fn save_profile(&mut self, profile: &ProfileRecord) -> Result<(), StoreError> {

@@ -17,10 +17,12 @@ use crate::directory::read_plan_and_manifest;
 use crate::error::StoreError;
 use crate::manifest::ContenderRecord;
 use crate::results::{self, RESULTS};
-use crate::round::{Measurement, RoundRecord, SliceRecord, StatementRecord, Status};
+use crate::round::{Measurement, RoundRecord, SliceRecord, Status};
+use crate::run::Run;
 use crate::series::Series;
+use crate::statements::statements;
 use crate::work::{Second, WorkRecord};
-use crate::{PackedHistogram, Run, RunDirectory, answers, counts, profile, schema};
+use crate::{PackedHistogram, RunDirectory, answers, counts, profile, schema};
 
 impl Run {
     /// Reads a run directory, whether or not its run has ended.
@@ -258,31 +260,6 @@ fn measurement(row: &Row<'_>) -> Result<Measurement, rusqlite::Error> {
         statements: statements(row)?,
         ..Measurement::default()
     })
-}
-
-/// Statements of another application may contain any text.
-fn statements(row: &Row<'_>) -> Result<Vec<StatementRecord>, rusqlite::Error> {
-    let mut statements: Vec<StatementRecord> = json(row, "statements")?;
-    statements.iter_mut().for_each(make_printable);
-    Ok(statements)
-}
-
-/// The same of several sets of values.
-pub(crate) fn statement_lists(
-    row: &Row<'_>,
-    column: &str,
-) -> Result<Vec<Vec<StatementRecord>>, rusqlite::Error> {
-    let mut lists: Vec<Vec<StatementRecord>> = json(row, column)?;
-    lists.iter_mut().flatten().for_each(make_printable);
-    Ok(lists)
-}
-
-fn make_printable(statement: &mut StatementRecord) {
-    statement.text = printable(&statement.text).into_owned();
-    statement.plan = statement.plan.as_deref().map(|plan| printable(plan).into_owned());
-    if let Some(tree) = &mut statement.tree {
-        tree.each_text(&mut |text| *text = printable(text).into_owned());
-    }
 }
 
 fn work(connection: &Connection, measurement: i64) -> Result<Vec<WorkRecord>, rusqlite::Error> {

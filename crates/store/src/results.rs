@@ -9,7 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::StoreError;
 use crate::files::{begin, file, open_own, own};
-use crate::{profile, schema};
+use crate::schema;
 
 pub(crate) const RESULTS: &str = "results.sqlite";
 const JOURNAL: &str = "results.sqlite-journal";
@@ -45,7 +45,6 @@ pub(crate) fn make(root: &Path) -> Result<(), StoreError> {
         // An incomplete file is never used, so it needs no journal.
         connection.pragma_update(None, "journal_mode", "off")?;
         connection.execute_batch(schema::TABLES)?;
-        connection.execute_batch(profile::TABLES)?;
         connection.pragma_update(None, "user_version", schema::VERSION)
     };
     tables().map_err(|error| StoreError::from(error).in_results(&results))?;

@@ -174,4 +174,19 @@ create table slice (
     reading_cpu integer not null,   -- of the client, for reading counters beside the measured part
     primary key (round, place, client)
 ) without rowid;
+-- A run under the sampling of perf, after the verdicts; the stacks are in a file in profiles/.
+create table profile (
+    test text not null,
+    contender text not null,
+    round integer not null,         -- from 1
+    turn integer not null,          -- of the contender in the round, from 0
+    started text not null,          -- RFC 3339
+    seconds real not null,
+    statements integer not null,
+    server_cpu integer not null,    -- nanoseconds, as the kernel counted it
+    samples integer not null,
+    has_kernel integer not null,    -- whether the kernel was sampled too
+    file text not null,             -- in the run directory: gzip, a line for each stack
+    primary key (test, contender, round)
+) without rowid;
 ";
