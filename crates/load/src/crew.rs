@@ -1,6 +1,5 @@
 //! The load generator's threads, one worker each, which run together any number of times.
 
-use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -10,12 +9,13 @@ use rqps_wire::{Cancel, Error, Interrupter};
 
 use crate::clock::now;
 use crate::ending::Ending;
+use crate::failure::{Failure, no_thread};
 use crate::halt::Halt;
 use crate::live::Live;
 use crate::recorder::Tally;
-use crate::relay::Overdue;
 use crate::schedule::Schedule;
-use crate::worker::{Until, Work, Worker};
+use crate::work::Work;
+use crate::worker::{Until, Worker};
 
 const SECOND: u64 = 1_000_000_000;
 /// How often cancellation is checked.
@@ -26,17 +26,6 @@ const LOOK: u64 = 50_000_000;
 pub struct Order {
     pub schedule: Schedule,
     pub until: Until,
-}
-
-/// Why a run ended early.
-#[derive(Debug)]
-pub enum Failure {
-    /// An error of a worker; the index is its place in the crew.
-    Worker { index: usize, error: Error },
-    /// An operation took longer than it may, and was ended.
-    Overdue(Overdue),
-    /// The caller cancelled it.
-    Cancelled,
 }
 
 /// Events of a run for its caller.
@@ -94,11 +83,6 @@ impl Drop for Obituary {
             let _ = self.reports.send((self.index, Report::Died));
         }
     }
-}
-
-/// A thread could not be started: the server has no part in it.
-pub(crate) fn no_thread(error: io::Error) -> Error {
-    Error::Client(format!("cannot start a thread: {error}"))
 }
 
 impl Crew {

@@ -9,24 +9,26 @@ mod clock;
 mod crew;
 mod effect;
 mod ending;
+mod failure;
 mod halt;
 mod live;
 mod pair;
 mod recorder;
 mod relay;
 mod schedule;
+mod work;
 mod worker;
 
 pub use clock::now;
-pub use crew::{Crew, Failure, Moment, Order};
+pub use crew::{Crew, Moment, Order};
 pub use effect::{Effect, Statements};
+pub use failure::{Failure, Overdue};
 pub use halt::Halt;
 pub use live::{Live, ThreadCost};
 pub use pair::{Pair, Side};
 pub use recorder::{SecondTally, Tally};
-pub use relay::{
-    COUNTERS, Counters, Driving, Meter, Overdue, Portion, Relay, Slice, Slicing, Turns,
-};
+pub use relay::{COUNTERS, Counters, Driving, Meter, Relay, Slice, Slicing, Turns};
 pub use rqps_wire::{Cancel, Cancelled};
 pub use schedule::Schedule;
-pub use worker::{Performed, Until, Work};
+pub use work::{Performed, Portion, Work};
+pub use worker::Until;

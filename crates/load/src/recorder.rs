@@ -3,7 +3,7 @@
 use hdrhistogram::Histogram;
 
 use crate::effect::{Effect, Statements};
-use crate::worker::Performed;
+use crate::work::Performed;
 
 const SECOND: u64 = 1_000_000_000;
 

@@ -12,13 +12,13 @@ use hdrhistogram::Histogram;
 use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 use crate::clock::{Clock, Monotonic, now, thread_cpu};
-use crate::crew::{Failure, no_thread};
 use crate::effect::Statements;
 use crate::ending::Ending;
+use crate::failure::{Failure, Overdue, no_thread};
 use crate::halt::Halt;
 use crate::live::{ThreadCost, thread_cost};
 use crate::recorder::histogram;
-use crate::worker::{Performed, Work};
+use crate::work::{Performed, Portion, Work};
 
 /// How often cancellation is checked.
 const LOOK: Duration = Duration::from_millis(50);
@@ -41,14 +41,6 @@ pub struct Slicing {
     pub warm_up: Portion,
 }
 
-/// What a client does in a part of a slice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Portion {
-    /// Operations until the first one that ends after this time.
-    Time(Duration),
-    Operations(u64),
-}
-
 impl Slicing {
     pub const fn by_time(slice: Duration, warm_up: Duration) -> Slicing {
         Slicing { slice: Portion::Time(slice), warm_up: Portion::Time(warm_up) }
@@ -56,12 +48,6 @@ impl Slicing {
 
     pub const fn by_count(slice: u64, warm_up: u64) -> Slicing {
         Slicing { slice: Portion::Operations(slice), warm_up: Portion::Operations(warm_up) }
-    }
-}
-
-impl Portion {
-    fn is_nothing(self) -> bool {
-        matches!(self, Portion::Time(Duration::ZERO) | Portion::Operations(0))
     }
 }
 
@@ -136,16 +122,6 @@ pub struct Relay {
     limits: Vec<Duration>,
     /// Of the last run, by contender.
     times: Vec<Histogram<u64>>,
-}
-
-/// An operation that took longer than it may.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Overdue {
-    /// Whose, by its place in the work.
-    pub contender: usize,
-    /// The number of the operation.
-    pub operation: u64,
-    pub limit: Duration,
 }
 
 /// The current operation of a client, readable from any thread.

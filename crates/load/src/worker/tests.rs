@@ -3,8 +3,12 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use rqps_wire::Interrupter;
+
 use super::*;
+use crate::effect::Effect;
 use crate::live::Live;
+use crate::work::Performed;
 
 const MS: u64 = 1_000_000;
 const SECOND: u64 = 1_000 * MS;
