@@ -12,6 +12,7 @@ mod options_file;
 mod serve;
 mod session;
 mod settings;
+mod shared;
 mod tree_report;
 mod work_clock;
 mod writer;

@@ -11,8 +11,10 @@ use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
 use crate::database::Database;
-use crate::session::{Session, Shared};
+use crate::session::Session;
 use crate::settings::OpenSettings;
+use crate::shared::Shared;
+use crate::writer::OneWriter;
 use crate::{WorkerError, library};
 
 /// Where a database is, and where it is asked.
@@ -32,9 +34,8 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
     // What is refused is refused before anything is loaded.
     let (settings, functions) = (OpenSettings::new(settings)?, library::load(&library)?);
     let database = RwLock::new(Some(Database::open(functions, &folder, &settings)?));
-    let (counted, serving, writer, at_work) = Default::default();
-    let shared =
-        Shared { functions, folder, settings, database, counted, serving, writer, at_work };
+    let (counted, serving, at_work) = Default::default();
+    let shared = Shared { functions, folder, settings, database, counted, serving, at_work };
     let shared = Arc::new(shared);
     // Clients find a socket only when there is a database behind it.
     let listener = UnixListener::bind(&socket).map_err(at)?;
@@ -46,18 +47,19 @@ pub fn serve(service: Service) -> Result<(), WorkerError> {
 }
 
 fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
+    let writer = Arc::new(OneWriter::default());
     for stream in listener.incoming().flatten() {
-        let shared = shared.clone();
+        let (shared, writer) = (shared.clone(), writer.clone());
         thread::spawn(move || {
             // A client that has gone is no error.
-            let _ = converse(stream, &shared);
+            let _ = converse(stream, &shared, &writer);
         });
     }
 }
 
 /// Answers a client until it closes the connection.
-fn converse(mut stream: UnixStream, shared: &Arc<Shared>) -> io::Result<()> {
-    let mut session = Session::new(shared);
+fn converse(mut stream: UnixStream, shared: &Arc<Shared>, writer: &OneWriter) -> io::Result<()> {
+    let mut session = Session::new(shared, writer);
     let mut request = Vec::new();
     loop {
         let mut head = [0; HEAD];

@@ -1,22 +1,19 @@
 //! What a connection may ask for, a line of words each, and the answers.
 
 use std::fs;
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use rustix::time::ClockId;
 
 use crate::WorkerError;
 use crate::check::read_all;
-use crate::database::{COUNTED, Database, ThreadCounters};
-use crate::library::RocksdbFunctions;
+use crate::database::ThreadCounters;
 use crate::operations::{Client, Kind, Limit, OperationTimes, StretchResult, clock};
-use crate::settings::OpenSettings;
-use crate::work_clock::WorkClock;
-use crate::writer::{Writer, WriterPlan};
-use crate::{options_file, tree_report};
+use crate::options_file;
+use crate::shared::Shared;
+use crate::writer::{OneWriter, WriterPlan};
 
 /// Properties that are 0 when no work is left to background threads.
 const PENDING: [&str; 4] = [
@@ -33,85 +30,6 @@ const CALM: u32 = 3;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// and that is waited for no longer than this.
 const PATIENCE: Duration = Duration::from_secs(3_600);
-
-/// Numbers that are not counts but states.
-const GAUGES: [&str; 8] = [
-    "rocksdb.block-cache-usage",
-    "rocksdb.cur-size-all-mem-tables",
-    "rocksdb.estimate-num-keys",
-    "rocksdb.estimate-pending-compaction-bytes",
-    "rocksdb.num-running-compactions",
-    "rocksdb.num-running-flushes",
-    "rocksdb.total-blob-file-size",
-    "rocksdb.total-sst-files-size",
-];
-
-/// What all connections share.
-pub(crate) struct Shared {
-    pub(crate) functions: &'static RocksdbFunctions,
-    pub(crate) folder: PathBuf,
-    pub(crate) settings: OpenSettings,
-    /// None while it is made anew, and at the end.
-    pub(crate) database: RwLock<Option<Database>>,
-    /// Of all clients, in the order of [`COUNTED`].
-    pub(crate) counted: [AtomicU64; COUNTED.len()],
-    /// Nanoseconds of CPU that threads have used which serve connections, up to their last answers.
-    pub(crate) serving: AtomicU64,
-    pub(crate) writer: Mutex<Option<Writer>>,
-    /// How long clients have performed operations.
-    pub(crate) at_work: WorkClock,
-}
-
-impl Shared {
-    pub(crate) fn open(&self) -> Result<Opened<'_>, WorkerError> {
-        let guard = self.database.read().unwrap_or_else(PoisonError::into_inner);
-        match guard.is_some() {
-            true => Ok(Opened(guard)),
-            false => Err(WorkerError::Closed),
-        }
-    }
-
-    /// Closes the database when nobody works on it any more.
-    pub(crate) fn close(&self) {
-        self.database.write().unwrap_or_else(PoisonError::into_inner).take();
-    }
-
-    /// An empty database in place of this one.
-    fn recreate(&self) -> Result<(), WorkerError> {
-        let mut database = self.database.write().unwrap_or_else(PoisonError::into_inner);
-        // It is closed before it is removed.
-        drop(database.take());
-        Database::destroy(self.functions, &self.folder)?;
-        *database = Some(Database::open(self.functions, &self.folder, &self.settings)?);
-        Ok(())
-    }
-
-    fn counters(&self) -> Result<Vec<String>, WorkerError> {
-        let database = self.open()?;
-        let of_clients = COUNTED.iter().zip(&self.counted);
-        let of_clients =
-            of_clients.map(|((_, name), count)| (*name, count.load(Ordering::Relaxed)));
-        let mut rows: Vec<String> =
-            of_clients.map(|(name, count)| format!("{name}\t{count}")).collect();
-        let serving = self.serving.load(Ordering::Relaxed);
-        let background = clock(ClockId::ProcessCPUTime).saturating_sub(serving);
-        rows.extend([format!("cpu.serving\t{serving}"), format!("cpu.background\t{background}")]);
-        let gauge = |name: &&str| Some(format!("{name}\t{}\tgauge", database.get().number(name)?));
-        rows.extend(GAUGES.iter().filter_map(gauge));
-        let reported = tree_report::counts(database.get()).into_iter();
-        rows.extend(reported.map(|(name, count)| format!("{name}\t{count}")));
-        let statistics = database.get().statistics().unwrap_or_default();
-        rows.extend(statistics.lines().filter_map(ticker));
-        Ok(rows)
-    }
-}
-
-/// A counter among the statistics: `rocksdb.wal.bytes COUNT : 17`. Histograms have more words.
-fn ticker(line: &str) -> Option<String> {
-    let (name, count) = line.split_once(" COUNT : ")?;
-    let count: u64 = count.trim().parse().ok()?;
-    (!name.contains(' ')).then(|| format!("{name}\t{count}"))
-}
 
 /// Waits until nothing is left of what `look` finds. It is an error if something is left after all:
 /// whoever waits takes the end for the end of the work.
@@ -136,18 +54,10 @@ fn until_calm(
     }
 }
 
-/// The database, which stays open for as long as this lives.
-pub(crate) struct Opened<'a>(RwLockReadGuard<'a, Option<Database>>);
-
-impl Opened<'_> {
-    pub(crate) fn get(&self) -> &Database {
-        self.0.as_ref().expect("it was there when this was made")
-    }
-}
-
 /// A connection. It stays in its thread, whose counters it reads.
 pub(crate) struct Session<'a> {
     shared: &'a Arc<Shared>,
+    writer: &'a OneWriter,
     client: Option<Client>,
     /// Of the operations of the last request.
     times: OperationTimes,
@@ -157,9 +67,9 @@ pub(crate) struct Session<'a> {
 }
 
 impl<'a> Session<'a> {
-    pub(crate) fn new(shared: &'a Arc<Shared>) -> Session<'a> {
+    pub(crate) fn new(shared: &'a Arc<Shared>, writer: &'a OneWriter) -> Session<'a> {
         let counters = ThreadCounters::of_this_thread(shared.functions);
-        Session { shared, client: None, times: OperationTimes::new(), counters, cpu: 0 }
+        Session { shared, writer, client: None, times: OperationTimes::new(), counters, cpu: 0 }
     }
 
     pub(crate) fn answer(&mut self, request: &str) -> Result<Vec<String>, WorkerError> {
@@ -201,15 +111,16 @@ impl<'a> Session<'a> {
                 let read = read_all(opened.get(), number(seed)?)?;
                 Ok(vec![format!("{}\t{}", read.keys, read.as_loaded)])
             }
-            ["write", "end"] => self.end_writer(),
+            ["write", "end"] => {
+                let (keys, millis) = self.writer.end()?;
+                Ok(vec![format!("{keys}\t{millis}")])
+            }
             ["write", keys, seed, values, rate, when @ ("always" | "in-turns")] => {
                 let is_in_turns = when == "in-turns";
                 let [keys, seed, values, rate] =
                     [number(keys)?, number(seed)?, number(values)?, number(rate)?];
                 let plan = WriterPlan { keys, seed, values, rate, is_in_turns };
-                let writer = Writer::start(self.shared, plan);
-                self.writer().replace(writer).map_or(Ok(()), |earlier| earlier.end().map(drop))?;
-                Ok(Vec::new())
+                self.writer.start(self.shared, plan).map(|()| Vec::new())
             }
             ["recreate"] => self.shared.recreate().map(|()| Vec::new()),
             ["flush"] => self.shared.open()?.get().flush().map(|()| Vec::new()),
@@ -238,16 +149,6 @@ impl<'a> Session<'a> {
         let numbers = [operations, nanos, rows, cpu, delays, delayed];
         let fields = numbers.iter().map(u64::to_string).chain([self.times.text()]);
         Ok(vec![fields.collect::<Vec<_>>().join("\t")])
-    }
-
-    fn writer(&self) -> MutexGuard<'_, Option<Writer>> {
-        self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn end_writer(&self) -> Result<Vec<String>, WorkerError> {
-        let writer = self.writer().take().ok_or(WorkerError::NoWriter)?;
-        let (keys, millis) = writer.end()?;
-        Ok(vec![format!("{keys}\t{millis}")])
     }
 
     /// Flushes, and waits until no background work is left.
@@ -312,13 +213,5 @@ mod tests {
         assert!(error.contains("rocksdb.compaction-pending is not 0"), "{error}");
         let error = until_calm(PATIENCE, || Err(WorkerError::Background)).unwrap_err();
         assert!(matches!(error, WorkerError::Background));
-    }
-
-    #[test]
-    fn counters_are_told_from_histograms() {
-        assert_eq!(ticker("rocksdb.wal.bytes COUNT : 17"), Some("rocksdb.wal.bytes\t17".into()));
-        let histogram = "rocksdb.db.get.micros P50 : 1.0 P95 : 2.0 COUNT : 3 SUM : 4";
-        assert_eq!(ticker(histogram), None);
-        assert_eq!(ticker(""), None);
     }
 }

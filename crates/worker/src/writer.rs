@@ -2,15 +2,15 @@
 //! something to compact, and is not counted. Where databases take turns, it writes only for the
 //! time in which clients perform operations: while its process is frozen, nothing falls due.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crate::WorkerError;
 use crate::data::ROW_BYTES;
 use crate::operations::{Client, Kind, Limit, OperationTimes};
-use crate::session::Shared;
+use crate::shared::Shared;
 
 /// How often it puts what is due.
 const TICK: Duration = Duration::from_millis(5);
@@ -27,7 +27,28 @@ pub(crate) struct WriterPlan {
     pub(crate) is_in_turns: bool,
 }
 
-pub(crate) struct Writer {
+/// The writer of a process, which has no more than one at a time.
+#[derive(Default)]
+pub(crate) struct OneWriter(Mutex<Option<Writer>>);
+
+impl OneWriter {
+    /// Ends an earlier one.
+    pub(crate) fn start(&self, shared: &Arc<Shared>, plan: WriterPlan) -> Result<(), WorkerError> {
+        let writer = Writer::start(shared, plan);
+        self.replace(Some(writer)).map_or(Ok(()), |earlier| earlier.end().map(drop))
+    }
+
+    /// Returns the keys that it has put, and the milliseconds of work that it had.
+    pub(crate) fn end(&self) -> Result<(u64, u128), WorkerError> {
+        self.replace(None).ok_or(WorkerError::NoWriter)?.end()
+    }
+
+    fn replace(&self, writer: Option<Writer>) -> Option<Writer> {
+        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), writer)
+    }
+}
+
+struct Writer {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Result<u64, WorkerError>>,
     shared: Arc<Shared>,
@@ -36,7 +57,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    pub(crate) fn start(shared: &Arc<Shared>, plan: WriterPlan) -> Writer {
+    fn start(shared: &Arc<Shared>, plan: WriterPlan) -> Writer {
         let is_over = Arc::new(AtomicBool::new(false));
         let begun = shared.at_work.elapsed();
         let (told, of_thread) = (is_over.clone(), shared.clone());
@@ -61,7 +82,7 @@ impl Writer {
     }
 
     /// Ends it. Returns the keys that it has put, and the milliseconds of work that it had.
-    pub(crate) fn end(self) -> Result<(u64, u128), WorkerError> {
+    fn end(self) -> Result<(u64, u128), WorkerError> {
         self.is_over.store(true, Ordering::Relaxed);
         let millis = (self.shared.at_work.elapsed() - self.begun).as_millis();
         let written =
