@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::tls::Tls;
+use crate::tls_parameters::Tls;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {

@@ -18,7 +18,8 @@ use x509_parser::prelude::FromDer;
 use x509_parser::time::ASN1Time;
 use x509_parser::x509::X509Version;
 
-use crate::tls::{Authorities, Check, Tls, certificates, read};
+use crate::pem::{certificates, read};
+use crate::tls_parameters::{Authorities, Check, Tls};
 
 /// Checks as much of a certificate as is asked for.
 #[derive(Debug)]

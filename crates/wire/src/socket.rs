@@ -12,7 +12,8 @@ use crate::address::Address;
 use crate::connect::{self, await_ready, look_up_every};
 use crate::error::Error;
 use crate::patience::Waits;
-use crate::tls::{Encrypted, Tls};
+use crate::tls::Encrypted;
+use crate::tls_parameters::Tls;
 
 /// A longer message is a broken stream, not a row that a benchmark reads.
 pub(crate) const LONGEST_MESSAGE: usize = 256 << 20;

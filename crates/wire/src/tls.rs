@@ -1,16 +1,12 @@
-//! TLS over TCP: its parameters, and the encrypted stream.
+//! TLS over TCP: the encrypted stream.
 
-use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::crypto::ring;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{
     AlertDescription, CertificateError, ClientConfig, ClientConnection, ProtocolVersion,
     StreamOwned, SupportedProtocolVersion, version,
@@ -19,83 +15,8 @@ use rustls::{
 use crate::certificate::Verifier;
 use crate::error::Error;
 use crate::patience::Waits;
-
-/// Parameters of an encrypted connection.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tls {
-    pub need: Need,
-    pub check: Check,
-    pub authorities: Authorities,
-    /// PEM files with revocation lists.
-    pub revoked: Vec<PathBuf>,
-    /// The client's certificate and key.
-    pub identity: Option<Identity>,
-    /// The oldest and the newest allowed version.
-    pub versions: (Version, Version),
-    /// The connection begins with TLS, without a message of the protocol before it.
-    pub is_direct: bool,
-    /// The name of the server is sent before the encryption (SNI).
-    pub names_server: bool,
-}
-
-impl Default for Tls {
-    fn default() -> Self {
-        Tls {
-            need: Need::Always,
-            check: Check::Nothing,
-            authorities: Authorities::System,
-            revoked: Vec::new(),
-            identity: None,
-            versions: (Version::V12, Version::V13),
-            is_direct: false,
-            names_server: true,
-        }
-    }
-}
-
-/// Whether a connection may do without TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
-    /// Only where the server requires it.
-    IfAsked,
-    /// Where the server supports it.
-    IfThere,
-    Always,
-}
-
-/// Which parts of the server's certificate are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Check {
-    /// Nothing: nobody can listen, but anybody may be the server.
-    Nothing,
-    /// That an authority has signed it.
-    Authority,
-    /// That it is also for the host that was named.
-    Host,
-}
-
-/// The trusted authorities.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Authorities {
-    /// Those that the operating system trusts.
-    System,
-    /// The certificates of a PEM file.
-    File(PathBuf),
-}
-
-/// PEM files of a client's certificate and its key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    pub certificate: PathBuf,
-    pub key: PathBuf,
-}
-
-/// The implemented versions of TLS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Version {
-    V12,
-    V13,
-}
+use crate::pem::{certificates, private_key};
+use crate::tls_parameters::{Identity, Tls, Version};
 
 /// Application protocol of a direct connection to Postgres, which its server requires.
 const ALPN: &[u8] = b"postgresql";
@@ -262,49 +183,6 @@ fn config(tls: &Tls, host: &str) -> Result<ClientConfig, String> {
     Ok(config)
 }
 
-/// The certificates of a PEM file; an error if there is none.
-pub(crate) fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, String> {
-    let text = read(file)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    match found {
-        Ok(found) if !found.is_empty() => Ok(found),
-        _ => {
-            Err(format!("'{}' has no certificate in PEM (-----BEGIN CERTIFICATE)", file.display()))
-        }
-    }
-}
-
-pub(crate) fn read(file: &Path) -> Result<Vec<u8>, String> {
-    fs::read(file).map_err(|error| format!("'{}' cannot be read: {error}", file.display()))
-}
-
-/// A key that only its owner may read; for root's key, its group, too (libpq's rule).
-fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, String> {
-    let shown = file.display();
-    let found = file.metadata().map_err(|error| format!("'{shown}' cannot be read: {error}"))?;
-    let open_to = match found.uid() {
-        0 => found.mode() & 0o037,
-        _ => found.mode() & 0o077,
-    };
-    if open_to != 0 {
-        return Err(format!(
-            "others may read or change the key '{shown}'. Run chmod 600 '{shown}'"
-        ));
-    }
-    let text = read(file)?;
-    let is_encrypted = [&b"BEGIN ENCRYPTED"[..], b"Proc-Type: 4,ENCRYPTED"]
-        .iter()
-        .any(|mark| text.windows(mark.len()).any(|window| window == *mark));
-    if is_encrypted {
-        return Err(format!(
-            "the key '{shown}' is encrypted, and rqps does not decrypt keys. Decrypt it with openssl \
-             pkey -in '{shown}' -out FILE"
-        ));
-    }
-    PrivateKeyDer::from_pem_slice(&text)
-        .map_err(|_| format!("'{shown}' has no private key in PEM (-----BEGIN PRIVATE KEY)"))
-}
-
 fn rustls_error(error: &io::Error) -> Option<&rustls::Error> {
     error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>())
 }
@@ -344,31 +222,5 @@ fn told(error: &io::Error) -> String {
             "the server closed the connection during the handshake".to_string()
         }
         None => error.to_string(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn only_a_key_that_others_cannot_read_and_that_is_not_encrypted_is_taken() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("key.pem");
-        for (text, mode, why) in [
-            ("-----BEGIN ENCRYPTED PRIVATE KEY-----", 0o600, "is encrypted"),
-            ("Proc-Type: 4,ENCRYPTED", 0o600, "openssl pkey"),
-            ("nothing", 0o600, "has no private key"),
-            ("nothing", 0o644, "chmod 600"),
-            ("nothing", 0o660, "others may read or change"),
-        ] {
-            fs::write(&file, text).unwrap();
-            fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
-            let error = private_key(&file).unwrap_err();
-            assert!(error.contains(why), "{error}");
-        }
-        assert!(private_key(Path::new("/nowhere")).unwrap_err().contains("cannot be read"));
     }
 }

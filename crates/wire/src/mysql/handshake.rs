@@ -14,8 +14,9 @@ use super::server_error;
 use crate::address::Address;
 use crate::error::Error;
 use crate::login::{Login, ServerKey};
+use crate::pem::read;
 use crate::socket::Socket;
-use crate::tls::{Need, Tls, read};
+use crate::tls_parameters::{Need, Tls};
 
 /// Bytes of a challenge of MySQL's plugins.
 const SCRAMBLE: usize = 20;

@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::login::{Login, ServerKey, Terms};
 use crate::parameters::{Environment, Means, Parameter, Settings};
-use crate::tls::{Authorities, Check, Identity, Need, Tls, Version};
+use crate::tls_parameters::{Authorities, Check, Identity, Need, Tls, Version};
 use crate::url::{Parts, is_port};
 
 use super::option_file;

@@ -8,7 +8,7 @@ use super::login;
 use crate::address::Address;
 use crate::login::{Login, ServerKey};
 use crate::parameters::Environment;
-use crate::tls::{Authorities, Check, Need, Tls, Version};
+use crate::tls_parameters::{Authorities, Check, Need, Tls, Version};
 
 fn with(url: &str, variables: &[(&str, &str)]) -> Result<Login, String> {
     login(url, &Environment::with(variables)).map_err(|error| error.to_string())

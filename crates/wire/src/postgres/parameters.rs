@@ -10,7 +10,7 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::login::{ChannelBinding, Login, Terms};
 use crate::parameters::{Environment, Means, Parameter, Settings};
-use crate::tls::{Authorities, Check, Identity, Need, Tls, Version};
+use crate::tls_parameters::{Authorities, Check, Identity, Need, Tls, Version};
 use crate::url::{Parts, is_port};
 
 use super::files::{password_of_file, service, session_settings};

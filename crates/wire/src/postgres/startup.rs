@@ -16,7 +16,7 @@ use crate::certificate::end_point;
 use crate::error::Error;
 use crate::login::{ChannelBinding, Login};
 use crate::socket::Socket;
-use crate::tls::{Need, Tls};
+use crate::tls_parameters::{Need, Tls};
 
 /// The server has no entry for this kind of connection (pg_hba.conf).
 const NOT_THIS_WAY: &str = "28000";
