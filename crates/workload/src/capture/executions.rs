@@ -7,6 +7,7 @@ use jiff::tz::TimeZone;
 use rand::RngExt;
 use rqps_dbms::{Dialect, Lexis};
 
+use super::known_value::KnownValue;
 use super::left_out::{LeftOut, reason_to_leave_out};
 use super::shape::{StatementShape, ValuePlace, first_word, shape};
 use crate::random::{Random, stream};
@@ -20,14 +21,6 @@ pub(super) const MOST_TEXT: usize = 1 << 20;
 const MOST_PLACES: usize = 10_000;
 /// Bytes of the texts and values of all statements: a log may be larger than the memory.
 const MOST_KEPT: usize = 256 << 20;
-
-/// A value of an execution, as far as the source has it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum KnownValue {
-    Value(String),
-    Null,
-    Unknown,
-}
 
 /// One execution, or several of one statement.
 #[derive(Clone, Debug)]

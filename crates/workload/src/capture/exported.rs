@@ -4,8 +4,8 @@
 use super::CaptureError;
 use super::digest::counted;
 use super::executions::{CapturedExecutions, Collector};
-use super::formats::Told;
 use super::log_lines::LogLines;
+use super::told::Told;
 use crate::sql::Record;
 
 /// The names of the columns that are read; of each, the first that the file has.

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_dbms::{Backslash, CatalogColumn, Lexis};
 
 use super::compared::{Comparisons, PlaceRole, PlaceUse, Side, TableColumn};
-use super::executions::{CapturedStatement, KnownValue};
+use super::executions::CapturedStatement;
 use super::items::{SqlItem, items};
+use super::known_value::KnownValue;
 use super::shape::ValuePlace;
 use crate::sql::Record;
 

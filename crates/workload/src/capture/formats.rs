@@ -5,12 +5,10 @@ use rqps_plan::suggestion;
 use super::CaptureError;
 use super::executions::Collector;
 use super::log_lines::LogLines;
+use super::told::Told;
 use super::{exported, mysql_logs, postgres_log, pt_digest};
 use crate::Dialect;
 use crate::sql::Record;
-
-/// What a reader must know of a source.
-pub(super) type Told = String;
 
 /// A kind of file.
 pub(super) struct CaptureFormat {
@@ -94,15 +92,4 @@ pub(super) fn recognised(head: &str) -> Result<&'static CaptureFormat, String> {
 fn first_record(head: &str) -> Option<Record> {
     let mut bytes = head.as_bytes();
     LogLines::new(&mut bytes).record().ok()??.ok()
-}
-
-/// What a log leaves out that has no execution shorter than this.
-pub(super) fn shortest(seconds: f64) -> Option<Told> {
-    (seconds >= 1e-3).then(|| {
-        format!(
-            "the shortest execution took {:.1} ms: shorter ones may not be in the log, and shares \
-             leave them out",
-            seconds * 1e3
-        )
-    })
 }

@@ -9,6 +9,7 @@ mod exported;
 mod fill;
 mod formats;
 mod items;
+mod known_value;
 mod left_out;
 mod log_lines;
 mod made;
@@ -17,6 +18,7 @@ mod postgres_log;
 mod pt_digest;
 mod report;
 mod shape;
+mod told;
 mod written;
 
 use std::collections::BTreeMap;

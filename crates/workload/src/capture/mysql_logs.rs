@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 
 use super::CaptureError;
 use super::executions::{CapturedExecutions, Collector, MOST_TEXT};
-use super::formats::{Told, shortest};
 use super::log_lines::LogLines;
+use super::told::{Told, shortest};
 
 /// Lines that begin an entry of a slow log.
 const TIME: &str = "# Time: ";

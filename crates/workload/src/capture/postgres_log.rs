@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::CaptureError;
-use super::executions::{CapturedExecutions, Collector, KnownValue};
-use super::formats::Told;
+use super::executions::{CapturedExecutions, Collector};
+use super::known_value::KnownValue;
 use super::log_lines::LogLines;
+use super::told::Told;
 use crate::sql::Record;
 
 /// Columns that are read, by their places.
@@ -204,7 +205,7 @@ impl NotRead {
                 self.plans
             ));
         }
-        told.extend(self.shortest.and_then(super::formats::shortest));
+        told.extend(self.shortest.and_then(super::told::shortest));
         told
     }
 }

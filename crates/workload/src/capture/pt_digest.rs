@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::CaptureError;
 use super::digest::counted;
 use super::executions::{CapturedExecutions, Collector};
-use super::formats::Told;
 use super::log_lines::LogLines;
+use super::told::Told;
 
 /// What every class has, in both forms.
 const FINGERPRINT: &str = "\"fingerprint\"";

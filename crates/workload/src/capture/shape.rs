@@ -5,7 +5,7 @@ use rqps_dbms::{Backslash, Lexis};
 
 use crate::sql::{Part, Placeholder, SqlToken, Tokens};
 
-use super::executions::KnownValue;
+use super::known_value::KnownValue;
 
 /// A statement with places for values.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
