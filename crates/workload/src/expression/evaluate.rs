@@ -1,33 +1,20 @@
 //! From an expression to its value.
 
-use super::functions::Function;
-use super::random::Draws;
-use super::{Expression, Scalar};
+use super::error::EvaluationError;
+use super::function::{Function, FunctionScope};
+use super::scalar::Scalar;
+use super::tree::Expression;
 
 /// Arguments that a function takes at most.
 const MOST_ARGUMENTS: usize = 16;
 /// Arguments that nearly all calls do with: room for more costs time.
 const USUAL_ARGUMENTS: usize = 3;
 
-/// What functions work with.
-pub(crate) trait FunctionScope {
-    /// The stream that random functions draw from.
-    fn draws(&mut self) -> &mut Draws;
-
-    /// The function `debug` was called with this value.
-    fn debug(&mut self, value: Scalar);
-}
-
 /// What an expression is evaluated in.
 pub(crate) trait EvaluationScope<V>: FunctionScope {
     /// The value of a variable; an error if there is none, or its text is none.
     fn variable(&self, variable: &V) -> Result<Scalar, EvaluationError>;
 }
-
-/// Why an expression has no value.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub(crate) struct EvaluationError(pub(crate) String);
 
 impl<V> Expression<V> {
     pub(crate) fn evaluate<S: EvaluationScope<V>>(

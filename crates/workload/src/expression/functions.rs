@@ -3,36 +3,11 @@
 use std::f64::consts::PI;
 use std::ops::RangeInclusive;
 
+use super::error::EvaluationError;
+use super::function::{Evaluated, Function, FunctionScope};
 use super::operators::remainder;
 use super::random::{fnv1a, murmur2, permuted};
-use super::{EvaluationError, FunctionScope, Scalar};
-
-type Evaluated = Result<Scalar, EvaluationError>;
-
-/// A function or an operator.
-#[derive(Debug)]
-pub(crate) struct Function {
-    pub(super) name: &'static str,
-    /// How many arguments it takes.
-    pub(super) arguments: RangeInclusive<usize>,
-    /// Its last argument is the variable `default_seed` if it is left out.
-    pub(super) is_seeded: bool,
-    /// It is called with NULL, too; of the others the result is NULL then.
-    pub(super) takes_null: bool,
-    pub(super) evaluate: fn(&mut dyn FunctionScope, &[Scalar]) -> Evaluated,
-}
-
-impl Function {
-    pub(super) const fn new(name: &'static str, arguments: RangeInclusive<usize>) -> Function {
-        Function {
-            name,
-            arguments,
-            is_seeded: false,
-            takes_null: false,
-            evaluate: |_, values| Ok(values[0]),
-        }
-    }
-}
+use super::scalar::Scalar;
 
 const fn function(
     name: &'static str,

@@ -1,7 +1,8 @@
 //! The operators as functions, with their precedences.
 
-use super::functions::Function;
-use super::{EvaluationError, FunctionScope, Scalar};
+use super::error::EvaluationError;
+use super::function::{Evaluated, Function, FunctionScope};
+use super::scalar::Scalar;
 
 /// Precedences from low to high.
 pub(super) mod level {
@@ -25,8 +26,6 @@ pub(super) struct Binary {
     pub(super) is_swapped: bool,
     pub(super) function: Function,
 }
-
-type Evaluated = Result<Scalar, EvaluationError>;
 
 const fn binary(
     symbol: &'static str,

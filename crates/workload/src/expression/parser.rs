@@ -3,10 +3,13 @@
 
 use rqps_plan::suggestion;
 
-use super::functions::{self, Function};
+use super::error::{ExpressionError, Position};
+use super::function::Function;
+use super::functions;
 use super::operators::{self, level};
+use super::scalar::Scalar;
 use super::tokens::{Token, tokens};
-use super::{Expression, ExpressionError, Position, Scalar};
+use super::tree::Expression;
 
 /// Operands of an expression at most: trees are walked by recursion.
 const MOST_OPERANDS: usize = 500;
@@ -19,12 +22,16 @@ const KEYWORDS: [&str; 14] = [
 /// What can begin an operand.
 const OPERAND: &str = "a number, a variable, a function, '(', NOT or CASE";
 
-pub(super) fn parse(text: &str, at: Position) -> Result<Expression, ExpressionError> {
-    let mut parser = Parser { tokens: tokens(text, at)?, next: 0, operands: 0 };
-    let expression = parser.expression(level::OR)?;
-    match parser.peek() {
-        Token::End => Ok(expression),
-        _ => Err(parser.expected("an operator or the end")),
+impl Expression {
+    /// Parses a text that stands at a place of a file. It may go over several lines if each but the
+    /// last ends with a backslash.
+    pub(crate) fn parse(text: &str, at: Position) -> Result<Expression, ExpressionError> {
+        let mut parser = Parser { tokens: tokens(text, at)?, next: 0, operands: 0 };
+        let expression = parser.expression(level::OR)?;
+        match parser.peek() {
+            Token::End => Ok(expression),
+            _ => Err(parser.expected("an operator or the end")),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::EvaluationError;
+use super::error::EvaluationError;
 
 /// A value. It is called a scalar because `Value` is what a statement is executed with.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,6 +1,7 @@
 //! From the text of an expression to its words and symbols.
 
-use super::{ExpressionError, Position, Scalar};
+use super::error::{ExpressionError, Position};
+use super::scalar::Scalar;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Token {
