@@ -4,15 +4,18 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use rqps_dbms::Dialect;
 use rqps_load::Effect;
 use rqps_wire::{Connection, Error, Interrupter, ResultRows, Target, TransactionBlock};
 
+use super::compiled::{CompiledScripts, LinkedCommand};
 use super::error::Aborted;
 use super::script::{
     Amount, CommandKind, IntoVariables, Pause, Script, ScriptCommand, ScriptQuery, StatementEffect,
 };
-use super::session::{Sent, Session, Stopped};
-use super::settings::{CompiledScripts, LinkedCommand};
+use super::sent::Sent;
+use super::session::{Session, Stopped};
+use super::settings::ScriptSettings;
 use super::shell;
 use super::variables::{VariableValue, Variables};
 use crate::expression::{
@@ -64,6 +67,29 @@ struct State {
     draws: Draws,
     watcher: Option<Box<dyn Watcher>>,
     answers: Vec<ResultRows>,
+}
+
+impl ScriptSettings {
+    /// Connects the clients of a run. Each has the streams of random numbers that pgbench gives it
+    /// with a thread for each client.
+    pub fn clients(
+        self,
+        target: &Target,
+        dialect: Dialect,
+        clients: u32,
+    ) -> Result<Vec<Client>, Error> {
+        let (variables, mut streams, draws) = self.beginning(clients);
+        let has_id = self.defines.contains_key("client_id");
+        let compiled = Arc::new(CompiledScripts::new(self, &variables, dialect));
+        let connect = |(id, draws): (i64, Draws)| {
+            let mut variables = variables.clone();
+            if !has_id {
+                variables.set("client_id", VariableValue::Calculated(Scalar::Int(id)));
+            }
+            Client::connect(&compiled, target, variables, (draws, streams.thread()))
+        };
+        (0..).zip(draws).map(connect).collect()
+    }
 }
 
 impl Client {

@@ -5,6 +5,7 @@
 
 mod builtin;
 mod client;
+mod compiled;
 mod conditions;
 mod data;
 mod driver;
@@ -13,6 +14,7 @@ mod meta;
 mod parser;
 mod sample;
 mod script;
+mod sent;
 mod session;
 mod settings;
 mod shell;

@@ -3,10 +3,11 @@
 
 use rqps_dbms::Dialect;
 
+use super::conditions::link;
 use super::error::ScriptError;
 use super::meta::{self, Meta};
 use super::script::{
-    CommandKind, IntoVariables, ScriptCommand, ScriptQuery, StatementEffect, variables_in,
+    CommandKind, IntoVariables, Script, ScriptCommand, ScriptQuery, StatementEffect, variables_in,
 };
 use crate::expression::Position;
 use crate::sql::{Begun, Part, SqlTextError, Tokens, only_reads};
@@ -18,7 +19,22 @@ const SHOWN: usize = 127;
 const NEUTRAL: [&str; 8] =
     ["begin", "start", "commit", "end", "rollback", "set", "savepoint", "release"];
 
-pub(super) fn commands(title: &str, text: &str) -> Result<Vec<ScriptCommand>, ScriptError> {
+impl Script {
+    /// Reads a script; `title` is what reports and errors call it.
+    pub fn parse(title: &str, text: &str) -> Result<Script, ScriptError> {
+        let mut commands = commands(title, text)?;
+        link(title, &mut commands)?;
+        if commands.is_empty() {
+            return Err(ScriptError::whole(
+                title,
+                "empty command list: it has no command. Add one",
+            ));
+        }
+        Ok(Script { title: title.to_string(), commands })
+    }
+}
+
+fn commands(title: &str, text: &str) -> Result<Vec<ScriptCommand>, ScriptError> {
     let error = |at, what: String| ScriptError { file: title.to_string(), at: Some(at), what };
     if let Some(zero) = text.find('\0') {
         let what = "a script cannot have the character of code 0. Remove it".to_string();

@@ -2,9 +2,6 @@
 
 use std::ops::Range;
 
-use super::conditions;
-use super::error::ScriptError;
-use super::parser;
 use crate::expression::Expression;
 
 /// A script that was read whole. Its commands are numbered as in pgbench, where `\gset` belongs to
@@ -94,19 +91,6 @@ pub(super) enum Amount {
 }
 
 impl Script {
-    /// Reads a script; `title` is what reports and errors call it.
-    pub fn parse(title: &str, text: &str) -> Result<Script, ScriptError> {
-        let mut commands = parser::commands(title, text)?;
-        conditions::link(title, &mut commands)?;
-        if commands.is_empty() {
-            return Err(ScriptError::whole(
-                title,
-                "empty command list: it has no command. Add one",
-            ));
-        }
-        Ok(Script { title: title.to_string(), commands })
-    }
-
     pub(super) fn queries(&self) -> impl Iterator<Item = (&ScriptCommand, &ScriptQuery)> {
         self.commands.iter().filter_map(|command| match &command.kind {
             CommandKind::Sql(query) => Some((command, query)),

@@ -1,18 +1,14 @@
 //! What the clients of a run share: scripts, how they are sent, and the variables that are given.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rqps_dbms::Dialect;
 use rqps_plan::QueryMode;
-use rqps_wire::{Error, Target};
 
-use super::client::Client;
 use super::error::ScriptError;
-use super::script::{CommandKind, Script, ScriptCommand, is_variable};
-use super::session::Sent;
+use super::script::{Script, is_variable};
 use super::variables::{VariableValue, Variables};
-use crate::expression::{Draws, Expression, Scalar, Streams};
+use crate::expression::{Draws, Scalar, Streams};
 use crate::sql::{Part, Tokens};
 
 /// Characters of a literal that an error shows.
@@ -49,28 +45,6 @@ pub struct ScriptSettings {
     pub is_lenient: bool,
     pub scale: u32,
     pub seed: u64,
-}
-
-/// What a command needs to be run, with the places of its variables.
-#[derive(Debug)]
-pub(super) enum LinkedCommand {
-    Query(Sent),
-    /// The variable that gets a value.
-    Set(usize, Expression<usize>),
-    Condition(Expression<usize>),
-    /// What it has as it is.
-    Other,
-}
-
-/// Scripts that are ready to be run.
-#[derive(Debug)]
-pub(super) struct CompiledScripts {
-    /// With what each command needs.
-    pub(super) scripts: Vec<(Script, Vec<LinkedCommand>)>,
-    pub(super) weights: Vec<u64>,
-    pub(super) queries: usize,
-    pub(super) mode: QueryMode,
-    pub(super) is_lenient: bool,
 }
 
 impl ScriptSettings {
@@ -155,56 +129,6 @@ impl ScriptSettings {
         let of_all =
             |(script, weight): &(Script, u64)| script.queries().count() as f64 * *weight as f64;
         self.scripts.iter().map(of_all).sum::<f64>() / all.max(1) as f64
-    }
-
-    /// Connects the clients of a run. Each has the streams of random numbers that pgbench gives it
-    /// with a thread for each client.
-    pub fn clients(
-        self,
-        target: &Target,
-        dialect: Dialect,
-        clients: u32,
-    ) -> Result<Vec<Client>, Error> {
-        let (variables, mut streams, draws) = self.beginning(clients);
-        let has_id = self.defines.contains_key("client_id");
-        let compiled = Arc::new(CompiledScripts::new(self, &variables, dialect));
-        let connect = |(id, draws): (i64, Draws)| {
-            let mut variables = variables.clone();
-            if !has_id {
-                variables.set("client_id", VariableValue::Calculated(Scalar::Int(id)));
-            }
-            Client::connect(&compiled, target, variables, (draws, streams.thread()))
-        };
-        (0..).zip(draws).map(connect).collect()
-    }
-}
-
-impl CompiledScripts {
-    fn new(settings: ScriptSettings, variables: &Variables, dialect: Dialect) -> CompiledScripts {
-        let ScriptSettings { scripts, mode, is_lenient, .. } = settings;
-        let mut queries = 0;
-        let mut linked = |command: &ScriptCommand| match &command.kind {
-            CommandKind::Sql(query) => {
-                let sent = Sent::new(query, queries, mode, variables, dialect);
-                queries += 1;
-                LinkedCommand::Query(sent)
-            }
-            CommandKind::Set(name, value) => {
-                LinkedCommand::Set(variables.place_of_known(name), variables.linked(&value.0))
-            }
-            CommandKind::If(condition, _) | CommandKind::Elif(condition, ..) => {
-                LinkedCommand::Condition(variables.linked(&condition.0))
-            }
-            _ => LinkedCommand::Other,
-        };
-        let mut compiled = Vec::new();
-        let mut weights = Vec::new();
-        for (script, weight) in scripts {
-            let commands = script.commands.iter().map(&mut linked).collect();
-            compiled.push((script, commands));
-            weights.push(weight);
-        }
-        CompiledScripts { scripts: compiled, weights, queries, mode, is_lenient }
     }
 }
 
