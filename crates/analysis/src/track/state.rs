@@ -28,6 +28,24 @@ pub struct TrackHistory<'a> {
     pub lines: Vec<LineHistory<'a>>,
 }
 
+impl<'a> TrackHistory<'a> {
+    /// The latest night: nothing that is made of a history depends on when it is made.
+    pub fn latest(&self) -> Option<&'a TrackPoint> {
+        self.contents.points.iter().max_by_key(|point| (point.time, &point.id))
+    }
+
+    /// Whether a night is the last in the order of its line.
+    pub fn is_last_of_line(&self, night: &TrackPoint) -> bool {
+        let line = self.lines.iter().find(|line| line.name == night.line);
+        line.is_none_or(|line| line.nights.last().is_none_or(|last| last.id == night.id))
+    }
+
+    /// Each series with its line.
+    pub fn all_series(&self) -> impl Iterator<Item = (&LineHistory<'a>, &NightSeries<'a>)> {
+        self.lines.iter().flat_map(|line| line.series.iter().map(move |series| (line, series)))
+    }
+}
+
 /// A line: one contender over its builds.
 pub struct LineHistory<'a> {
     pub name: &'a str,

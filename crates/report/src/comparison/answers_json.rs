@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::json::{Ratio, ratio};
+use super::ratio_json::{Ratio, ratio};
 use super::{Judged, Verdicts, label};
 use crate::build::answers::time;
 

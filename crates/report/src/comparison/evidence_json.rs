@@ -7,8 +7,8 @@ use rqps_analysis::diagnosis::{self, Change, Evidence, budget, budget_text};
 use rqps_observe::Metric;
 use serde::Serialize;
 
-use super::json::{Ratio, finite, ratio};
 use super::latency::{time_label, told};
+use super::ratio_json::{Ratio, finite, ratio};
 use super::{Judged, Verdicts};
 
 /// Microseconds of an operation.

@@ -8,7 +8,6 @@ use rqps_analysis::comparison::{
 use rqps_document::plain;
 use rqps_observe::Metric;
 use rqps_plan::{CONTROL, Method};
-use rqps_stats::Estimate;
 use rqps_stats::noise::Noise;
 use rqps_stats::verdict::Stage;
 use rqps_store::{RoundRecord, StatementRecord};
@@ -18,6 +17,7 @@ use super::answers_json::{self, StatementJson, TotalJson};
 use super::evidence_json::{self, Changed, Finding, Time, TimeBudget, finding, time_budget};
 use super::instructions_json::{self, CountJson};
 use super::profile_json::{self, Profile};
+use super::ratio_json::{Ratio, finite, ratio};
 use super::{Judged, Verdicts, label};
 
 #[derive(Serialize)]
@@ -209,16 +209,6 @@ struct NoiseOf {
     between_restarts: f64,
     /// The part that longer measurements reduce, too.
     within_restarts: f64,
-}
-
-/// A ratio to the baseline.
-#[derive(Serialize)]
-pub(super) struct Ratio {
-    pub(super) value: f64,
-    /// Null if there is no bound.
-    pub(super) low: Option<f64>,
-    pub(super) high: Option<f64>,
-    p: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -420,19 +410,4 @@ fn mean_of<'a>(
 fn database_bytes(pass: &RoundRecord, name: &str) -> Option<[u64; 2]> {
     let before = pass.arms.get(name)?.bytes_before?;
     Some([before, pass.arms.get(name)?.cost.get(Metric::DatabaseBytes)?])
-}
-
-/// None without a value, that is with too few rounds.
-pub(super) fn ratio(of: &Estimate) -> Option<Ratio> {
-    let interval = of.interval.exp();
-    Some(Ratio {
-        value: finite(of.ratio())?,
-        low: finite(interval.low).filter(|low| *low > 0.0),
-        high: finite(interval.high),
-        p: finite(of.p),
-    })
-}
-
-pub(super) fn finite(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
 }

@@ -7,9 +7,9 @@ use rqps_stats::Estimate;
 use rqps_stats::label::Label;
 use serde::Serialize;
 
-use super::json::{finite, ratio};
 use super::labels::{class, label};
 use super::printed::with_interval;
+use super::ratio_json::{finite, ratio};
 use super::{Judged, Verdicts};
 
 /// The verdict on a percentile as a row of a table, for spreadsheets and scripts. An unknown value,

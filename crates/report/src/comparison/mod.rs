@@ -13,6 +13,7 @@ mod matrix;
 mod printed;
 mod profile;
 mod profile_json;
+mod ratio_json;
 mod remarks;
 mod servers;
 mod together;

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::json::{finite, ratio};
 use super::labels::label;
+use super::ratio_json::{finite, ratio};
 use super::{Judged, Verdicts};
 
 /// The verdict on a contender in a test. Ratios are relative to the baseline, with intervals of

@@ -1,5 +1,7 @@
 //! The page of a change: what was before and after, how it was confirmed, and what to do.
 
+use std::collections::BTreeMap;
+
 use maud::{Markup, html};
 use rqps_analysis::track::{ChangeGroup, LineHistory, TRACK_METHOD, TrackHistory};
 use rqps_document::html::{blocks, chip as draw_chip, table};
@@ -7,7 +9,7 @@ use rqps_document::{Block, Cell, Heading, Inline, Row, Table};
 use rqps_store::track::{TrackAck, TrackAlert, TrackPoint};
 
 use super::commands::{bisect_command, compare_command};
-use super::site::{SiteOptions, place_of_alert, sheet};
+use super::sheet::sheet;
 use super::words::{build, change_with_interval, chip, day, known, sentence, slug};
 use crate::html::COPY;
 
@@ -40,7 +42,7 @@ pub(super) fn page(
     history: &TrackHistory<'_>,
     line: &LineHistory<'_>,
     group: &ChangeGroup<'_>,
-    options: &SiteOptions,
+    commits_between: &BTreeMap<String, Vec<String>>,
 ) -> String {
     let title = format!("{}: {}", group.line, sentence(group));
     let flags = &history.contents.settings.compare;
@@ -56,7 +58,7 @@ pub(super) fn page(
         main {
             section #builds { h2 { "Builds" } (builds(group.before, group.after)) }
             section #tests { h2 { "Tests" } (tests(line, group)) (links(group)) }
-            (commits(options, &group.id))
+            (commits(commits_between, &group.id))
             (acks(&history.contents.acks, &group.id))
             section #next {
                 h2 { "Next" }
@@ -102,7 +104,7 @@ pub(super) fn lost_page(
             section {
                 p.note { "It was acknowledged as noise, a person has removed it, or later nights have shown that it is none." }
                 (table(&Table::new(heading, sizes.collect()).named("test")))
-                p.dim { (place_of_alert(alert)) ", found by version " (alert.method) " of the method; this is version " (TRACK_METHOD) "." }
+                p.dim { "c/" (alert.id) ".html" ", found by version " (alert.method) " of the method; this is version " (TRACK_METHOD) "." }
             }
             (acks(&history.contents.acks, &alert.id))
         }
@@ -161,9 +163,9 @@ fn tests(line: &LineHistory<'_>, group: &ChangeGroup<'_>) -> Markup {
     html! { (table(&Table::new(headings, rows.collect()).named(name))) }
 }
 
-fn commits(options: &SiteOptions, id: &str) -> Markup {
+fn commits(between: &BTreeMap<String, Vec<String>>, id: &str) -> Markup {
     html! {
-        @if let Some(commits) = options.commits.get(id) {
+        @if let Some(commits) = between.get(id) {
             section #commits {
                 h2 { "Commits between" }
                 ul { @for commit in commits { li { code { (commit) } } } }

@@ -6,7 +6,6 @@ use rqps_analysis::track::{LineHistory, NightSeries, SeriesValue, TrackHistory};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::site::all_series;
 use super::words::{day, known};
 use crate::export::parquet;
 
@@ -73,7 +72,8 @@ fn whole_name(line: &LineHistory<'_>, series: &NightSeries<'_>) -> String {
 fn last<'h, 'a>(
     history: &'h TrackHistory<'a>,
 ) -> impl Iterator<Item = (String, &'h SeriesValue<'a>)> {
-    all_series(history)
+    history
+        .all_series()
         .filter_map(|(line, series)| Some((whole_name(line, series), series.values.last()?)))
 }
 
@@ -171,7 +171,7 @@ fn conbench(history: &TrackHistory<'_>) -> Value {
         };
         series.values.iter().map(of).collect()
     };
-    all_series(history).flat_map(of_series).collect()
+    history.all_series().flat_map(of_series).collect()
 }
 
 /// The columns of `points.csv`, which is also read.
@@ -194,7 +194,7 @@ struct PointRow<'a> {
 /// Every value of every series.
 fn points<'h>(history: &'h TrackHistory<'_>) -> Vec<PointRow<'h>> {
     let mut rows = Vec::new();
-    for (line, series) in all_series(history) {
+    for (line, series) in history.all_series() {
         for (place, value) in series.values.iter().enumerate() {
             let (build, interval) = (&value.night.build, value.joined.estimate().interval.exp());
             rows.push(PointRow {

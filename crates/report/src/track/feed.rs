@@ -3,7 +3,6 @@
 use maud::html;
 use rqps_analysis::track::{ChangeGroup, LineHistory, NightSeries, TestState, TrackHistory};
 
-use super::site::latest;
 use super::words::{build, sentence, state};
 
 /// Entries of the feed.
@@ -18,7 +17,7 @@ pub(super) fn feed(history: &TrackHistory<'_>, base_url: Option<&str>) -> String
     told.sort_by_key(|group| std::cmp::Reverse(group.told.map(|alert| (alert.time, &alert.id))));
     told.truncate(ENTRIES);
     let base = base_url.map_or(String::new(), |url| format!("{}/", url.trim_end_matches('/')));
-    let night = latest(history).map(|night| night.time);
+    let night = history.latest().map(|night| night.time);
     let newest = told.iter().filter_map(|group| group.told.map(|alert| alert.time)).max();
     let updated = newest.or(night).unwrap_or_default();
     let feed = html! {

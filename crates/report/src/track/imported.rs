@@ -9,7 +9,7 @@ use rqps_document::{Cell, Heading, Row, Table};
 use rqps_store::track::{ImportedPoint, ImportedValues};
 
 use super::chart::line;
-use super::site::sheet;
+use super::sheet::sheet;
 use super::words::{day, many, slug};
 
 /// The line of imported values in names of pages, which no contender can have.

@@ -7,6 +7,7 @@ mod exchange;
 mod feed;
 mod imported;
 mod page;
+mod sheet;
 mod site;
 mod start;
 mod status;

@@ -10,7 +10,7 @@ use rqps_store::track::{TrackNote, TrackPoint};
 
 use super::change;
 use super::chart::{Flag, chart};
-use super::site::sheet;
+use super::sheet::sheet;
 use super::words::{
     build, change as percent, change_with_interval, day, known, outcome, ratio, slug, span, state,
     test_chip,

@@ -3,51 +3,15 @@
 
 use std::collections::BTreeMap;
 
-use maud::{Markup, PreEscaped, html};
-use rqps_analysis::track::{LineHistory, NightSeries, TrackHistory};
-use rqps_store::track::{TrackAlert, TrackPoint};
+use rqps_analysis::track::TrackHistory;
 use serde::Serialize;
 
 use super::words::slug;
 use super::{change, exchange, feed, imported, page, start};
 use crate::File;
-use crate::html::framed;
-
-const STYLE: &str = include_str!("../../assets/track.css");
-pub(super) const FILTER: &str = include_str!("../../assets/index.js");
 
 /// The name of the site's list of contents; it changes when its form breaks readers of the old one.
 const SITE_SCHEMA: &str = "rqps-site/1";
-
-/// A page of the site, with the script that it needs. Its links lead to files beside it, or above
-/// it by `up`.
-pub(super) fn sheet(title: &str, up: &str, script: Option<&str>, body: &Markup) -> String {
-    framed(
-        title,
-        &[crate::html::STYLE, STYLE],
-        &html! {
-            nav aria-label="Site" {
-                a href={ (up) "index.html" } { "All tests" }
-                a href={ (up) "feed.xml" } { "Feed" }
-                a href={ (up) "points.csv" } { "All points" }
-            }
-            (body)
-            @if let Some(script) = script { script { (PreEscaped(script)) } }
-        },
-    )
-}
-
-/// The latest night: nothing on the site depends on when it is made.
-pub(super) fn latest<'a>(history: &TrackHistory<'a>) -> Option<&'a TrackPoint> {
-    history.contents.points.iter().max_by_key(|point| (point.time, &point.id))
-}
-
-/// Each series with its line.
-pub(super) fn all_series<'h, 'a>(
-    history: &'h TrackHistory<'a>,
-) -> impl Iterator<Item = (&'h LineHistory<'a>, &'h NightSeries<'a>)> {
-    history.lines.iter().flat_map(|line| line.series.iter().map(move |series| (line, series)))
-}
 
 /// What a site has beside the history.
 #[derive(Default)]
@@ -64,7 +28,7 @@ pub fn track_site(history: &TrackHistory<'_>, options: &SiteOptions) -> Vec<File
     let mut put = |name: String, contents: String| {
         files.push(File { name, contents: contents.into_bytes() });
     };
-    for (line, series) in all_series(history) {
+    for (line, series) in history.all_series() {
         let slug = slug(line.name, series.test);
         put(format!("t/{slug}.html"), page::page(history, line, series));
         put(format!("data/{slug}.json"), exchange::series_json(line, series));
@@ -80,7 +44,10 @@ pub fn track_site(history: &TrackHistory<'_>, options: &SiteOptions) -> Vec<File
     }
     for line in &history.lines {
         for group in &line.changes {
-            put(format!("c/{}.html", group.id), change::page(history, line, group, options));
+            put(
+                format!("c/{}.html", group.id),
+                change::page(history, line, group, &options.commits),
+            );
         }
     }
     put("feed.xml".to_string(), feed::feed(history, options.base_url.as_deref()));
@@ -100,12 +67,7 @@ fn list(history: &TrackHistory<'_>, files: Vec<String>) -> String {
         last_night: Option<&'a str>,
         files: Vec<String>,
     }
-    let last_night = latest(history).map(|night| night.id.as_str());
+    let last_night = history.latest().map(|night| night.id.as_str());
     let list = SiteList { schema: SITE_SCHEMA, last_night, files };
     serde_json::to_string_pretty(&list).expect("it holds only text") + "\n"
-}
-
-/// The place of a change that was told.
-pub(super) fn place_of_alert(alert: &TrackAlert) -> String {
-    format!("c/{}.html", alert.id)
 }

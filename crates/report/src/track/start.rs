@@ -6,9 +6,11 @@ use rqps_document::html::chip as draw_chip;
 use rqps_stats::nights::LogRatio;
 
 use super::chart::sparkline;
-use super::site::{FILTER, latest, sheet};
+use super::sheet::sheet;
 use super::words::{build, change, day, many, outcome, ratio, slug, span, test_chip};
 use super::{change, imported};
+
+const FILTER: &str = include_str!("../../assets/index.js");
 
 const NOTE: &str = "Each value is the rate of a build relative to the anchor, which is measured in \
      the same minutes. A change is a step of the levels by the margin or more, confirmed by a direct \
@@ -29,7 +31,7 @@ pub(super) fn page(history: &TrackHistory<'_>) -> String {
             h1 { (title) }
             p.note {
                 (many(tests, "test")) ", anchor " code { (history.contents.settings.anchor) }
-                @if let Some(night) = latest(history) {
+                @if let Some(night) = history.latest() {
                     ", last night " time datetime=(night.time) { (day(night.time)) }
                 }
             }
