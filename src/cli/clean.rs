@@ -8,9 +8,9 @@ use rqps_plan::Contender;
 use rqps_system::Cancel;
 use rqps_workload::is_table;
 
-use super::dbms::table;
 use super::exit::Exit;
 use super::output;
+use super::table::table;
 
 pub(super) fn run(contender: &Contender, cancel: &Cancel) -> anyhow::Result<Exit> {
     let Some(server) = Guesthouse::at(contender, cancel)? else {

@@ -17,11 +17,12 @@ use rqps_workload::{Asked, Wanted};
 
 use super::contenders::Contenders;
 use super::exit::Exit;
+use super::files::write_file;
+use super::headings::{MACHINE, MEASURE, OUTPUT, PRECISION, REMOTE};
 use super::load_errors::OnLoadError;
 use super::method;
 use super::production::RemoteLimits;
-use super::report;
-use super::session::{self, MACHINE, MEASURE, OUTPUT, PRECISION, REMOTE, Session};
+use super::session::{self, Session};
 use super::values::{Percent, ToCount, ToFail, ToProfile, restart_command};
 
 pub(crate) const VERB: &str = "compare";
@@ -488,7 +489,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
             let Some((path, text)) = junit.as_ref().zip(rqps_report::junit(report)) else {
                 return Ok(());
             };
-            report::write_file(path, text.as_bytes())
+            write_file(path, text.as_bytes())
         },
     )
 }

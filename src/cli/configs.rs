@@ -4,9 +4,9 @@ use anyhow::bail;
 use rqps_dbms::{NamedConfig, all_configs, configs, resolved};
 use rqps_plan::{Contender, Dbms, suggestion};
 
-use super::dbms::table;
 use super::exit::Exit;
 use super::output;
+use super::table::table;
 
 /// The families that have configs, in the order of the list.
 pub(super) fn families() -> Vec<&'static str> {

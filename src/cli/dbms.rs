@@ -7,8 +7,6 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use clap::Subcommand;
-use comfy_table::Table;
-use comfy_table::presets::NOTHING;
 use rqps_dbms::{Home, Installed, Lease, Left, Place, all_configs, source};
 use rqps_plan::{Build, Contender, Dbms, Flags, Source, Sweep};
 use rqps_store::RunDirectory;
@@ -22,6 +20,7 @@ use super::exit::Exit;
 use super::output;
 use super::progress::Fetching;
 use super::session::SELFTEST;
+use super::table::table;
 
 /// The names of data directories of shells begin with this; a process id follows.
 const SHELL: &str = "shell-";
@@ -116,13 +115,6 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
         Verb::Clean { server } => clean::run(server, &cancel),
         Verb::Prune { builds, data } => prune(&home, &cancel, *builds, *data),
     }
-}
-
-/// A table without lines.
-pub(super) fn table(heads: &[&str]) -> Table {
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(heads);
-    table
 }
 
 fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {

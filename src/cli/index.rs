@@ -9,7 +9,7 @@ use rqps_store::{Run, StoreError};
 use rqps_system::printable;
 
 use super::exit::Exit;
-use super::report::{refuse_theirs, replace_file};
+use super::files::{refuse_theirs, replace_file};
 
 const PAGE: &str = "index.html";
 const DATA: &str = "index.json";

@@ -11,10 +11,11 @@ use clap::{Arg, ArgMatches, Args, Command, FromArgMatches};
 use rqps_plan::{Contender, Entry, Key, Line, Matrix, MatrixError, Plan, Value, WHO, suggestion};
 use rqps_workload::{VERBS, Verb};
 
+use super::compare;
+use super::errors::refusal;
 use super::output::told;
 use super::session::of_the_plan;
 use super::single::{self, Single};
-use super::{compare, refusal};
 
 /// A verb that a workload of a plan file can be of.
 #[derive(Clone, Copy)]

@@ -14,9 +14,13 @@ mod dbms;
 mod doctor;
 #[cfg(test)]
 mod documents;
+mod errors;
 mod exit;
+mod files;
 mod fleet;
+mod forecast;
 mod git_exit;
+mod headings;
 mod index;
 mod load_errors;
 mod log;
@@ -32,6 +36,7 @@ mod reached;
 mod report;
 mod rocksdb_worker;
 mod run;
+mod run_reports;
 mod selftest;
 mod session;
 mod single;
@@ -40,6 +45,7 @@ mod sql;
 #[cfg(test)]
 mod suggestions;
 mod sysbench;
+mod table;
 mod track;
 mod units;
 mod values;
@@ -47,9 +53,10 @@ mod values;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::error::ErrorKind;
 use clap::{ArgAction, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use errors::{refusal, tell};
 use exit::Exit;
 
 /// Measure which database build or config is faster, slower or the same.
@@ -189,11 +196,6 @@ pub(crate) fn main() -> ExitCode {
     exit.into()
 }
 
-fn tell(error: &anyhow::Error) {
-    let meant = slips::suggestion(error).map_or(String::new(), |meant| format!("; {meant}"));
-    output::note(&format!("error: {}{meant}", output::told(error)));
-}
-
 /// The command line, or what is wrong with it and how that ends the program.
 fn parse() -> Result<Cli, (clap::Error, Exit)> {
     let arguments: Vec<_> = std::env::args_os().collect();
@@ -241,30 +243,6 @@ fn refuse(error: &clap::Error, exit: Exit) -> ExitCode {
         _ => output::note(error.render().to_string().trim_end()),
     }
     if error.use_stderr() { exit.into() } else { Exit::Done.into() }
-}
-
-/// What clap finds wrong, in one line.
-fn refusal(error: &clap::Error) -> String {
-    let mut text = error.to_string();
-    let value = match error.get(ContextKind::InvalidValue) {
-        Some(ContextValue::String(value)) => value.as_str(),
-        _ => "",
-    };
-    if value.contains('\n') {
-        text = text.replace(value, &value.escape_debug().to_string());
-    }
-    let line = text.lines().next().unwrap_or("error: a wrong value");
-    match (error.get(ContextKind::ValidValue), slips::build_meant(value)) {
-        (Some(ContextValue::Strings(allowed)), _) if !allowed.is_empty() => {
-            format!("{line}: there are: {}", allowed.join(", "))
-        }
-        // Such as `rqps pgbench -h`, which is the host.
-        _ if error.kind() == ErrorKind::InvalidValue => {
-            format!("{line}. Write it, or see --help")
-        }
-        (_, Some(meant)) => format!("{line}; {meant}"),
-        _ => line.to_string(),
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,11 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 
 use anyhow::Context;
+use console::Term;
+use rqps_report::{Colour, Terminal};
 use rqps_system::printable;
 
 /// Writes the result. Fails if there is a reader that could not be given all of it.
@@ -86,6 +88,19 @@ fn json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(escaped)
+}
+
+/// Tables are readable from this width on, in columns.
+const NARROWEST: usize = 40;
+
+/// Where stdout is shown. Colour is for a person at a terminal who has not declined it
+/// (no-color.org).
+pub(super) fn terminal() -> Terminal {
+    let size = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal());
+    let Some((_, columns)) = size else { return Terminal::PLAIN };
+    let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let colour = if declined { Colour::Never } else { Colour::Always };
+    Terminal { width: usize::from(columns).max(NARROWEST), colour }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use clap::Args;
 use rqps_lab::PlanEstimate;
 use rqps_plan::{Comparison, Contender, Memory, Plan, Span};
 
-use super::session::REMOTE;
+use super::headings::REMOTE;
 use super::units::{Bytes, Roughly};
 
 #[derive(Args, Default)]

@@ -1,20 +1,19 @@
 //! `rqps report`: reports from the stored data of one run or of merged runs, the formats of other
-//! programs, and the page of a folder of runs; and the reports that all measuring verbs write.
+//! programs, and the page of a folder of runs.
 
 use std::fs;
-use std::io::{self, IsTerminal, Read, Write};
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
-use std::thread;
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
-use console::Term;
-use rqps_report::{Colour, File, FleetReport, JointReport, Report, Terminal};
+use rqps_report::{File, FleetReport, JointReport, Report};
 use rqps_store::{Run, RunDirectory, StoreError};
 use rqps_system::printable;
 
 use super::exit::Exit;
+use super::files::{refuse_theirs, replace_file, told, write_file, write_files};
+use super::output::terminal;
+use super::run_reports::{files, print_result, write_and_tell};
 use super::{bisect, index, output};
 
 #[derive(Args)]
@@ -71,15 +70,8 @@ enum Format {
     Junit,
 }
 
-/// Beginnings of the schemas' names in rqps's JSON, and within how many bytes one is.
-const MARKS: [&[u8]; 2] = [b"\"rqps-", b"\"bisect/"];
-const MARK_WITHIN: u64 = 100;
-
 /// The verb of RocksDB's workloads.
 const DBBENCH: &str = "dbbench";
-
-/// Tables are readable from this width on, in columns.
-const NARROWEST: usize = 40;
 
 /// The output of a format.
 enum Made {
@@ -327,137 +319,4 @@ fn name(path: &Path, all: &[PathBuf]) -> String {
         Some(name) if alike == 1 => printable(&name.to_string_lossy()).into_owned(),
         _ => printable(&path.display().to_string()).into_owned(),
     }
-}
-
-/// Writes a file as it is made.
-type Make<'a> = Box<dyn FnOnce(&mut dyn Write) -> io::Result<()> + Send + 'a>;
-
-/// The reports of a run directory, each of which is made when it is written: they can be large.
-fn files<'r>(report: &'r Report<'_>) -> Vec<(&'static str, Make<'r>)> {
-    type Text = fn(&Report<'_>) -> String;
-    // A comparison has rounds and no steps.
-    let is_comparison = report.is_comparison();
-    let mut texts: Vec<(&str, Text)> =
-        vec![("summary.md", rqps_report::summary_markdown), ("report.html", rqps_report::html)];
-    if is_comparison {
-        texts.push(("verdicts.csv", rqps_report::verdicts_csv));
-        texts.push(("rounds.csv", rqps_report::csv));
-    }
-    if rqps_report::has_times(report) {
-        texts.push(("latency.csv", rqps_report::latency_csv));
-    }
-    if rqps_report::has_metrics(report) {
-        texts.push(("metrics.csv", rqps_report::metrics_csv));
-    }
-    let mut files: Vec<(&'static str, Make<'_>)> =
-        vec![("result.json", Box::new(|out| rqps_report::write_result_json(report, out)))];
-    if !is_comparison {
-        let seconds: Make<'_> = Box::new(|out| rqps_report::write_seconds_csv(report, out));
-        files.push(("seconds.csv", seconds));
-    }
-    for (name, make) in texts {
-        let text: Make<'_> = Box::new(move |out| out.write_all(make(report).as_bytes()));
-        files.push((name, text));
-    }
-    for (name, made) in rqps_report::suite_files(report) {
-        let text: Make<'_> = Box::new(move |out| out.write_all(made.as_bytes()));
-        files.push((name, text));
-    }
-    files
-}
-
-/// Writes all reports of a run into its directory.
-pub(super) fn write(directory: &RunDirectory, report: &Report<'_>) -> anyhow::Result<Vec<PathBuf>> {
-    write_all(directory.path(), report)
-}
-
-/// Writes all reports of a run in parallel: while one is written to disk, others are made.
-fn write_all(out: &Path, report: &Report<'_>) -> anyhow::Result<Vec<PathBuf>> {
-    let written = thread::scope(|scope| {
-        let mut threads = Vec::new();
-        for (name, make) in files(report) {
-            let path = out.join(name);
-            threads.push(scope.spawn(move || {
-                rqps_store::write_whole(&path, make)?;
-                Ok(path)
-            }));
-        }
-        let ended = threads.into_iter().map(|thread| thread.join());
-        let ended = ended.map(|ended| ended.unwrap_or_else(|panic| resume_unwind(panic)));
-        ended.collect::<Result<Vec<PathBuf>, StoreError>>()
-    });
-    Ok(written?)
-}
-
-/// Writes all reports of a run, and makes the text for stdout in parallel.
-fn write_and_tell(out: &Path, report: &Report<'_>) -> anyhow::Result<(Vec<PathBuf>, String)> {
-    thread::scope(|scope| {
-        let text = scope.spawn(|| rqps_report::text(report, terminal()));
-        let files = write_all(out, report)?;
-        Ok((files, text.join().unwrap_or_else(|panic| resume_unwind(panic))))
-    })
-}
-
-/// Refuses to replace files that rqps did not write. The marked file tells whether rqps has written
-/// to the folder.
-pub(super) fn refuse_theirs<'a>(
-    folder: &Path,
-    marked: &str,
-    mut names: impl Iterator<Item = &'a str>,
-) -> anyhow::Result<()> {
-    let mut start = Vec::new();
-    let read = fs::File::open(folder.join(marked)).map(|file| file.take(MARK_WITHIN));
-    let is_read = read.and_then(|mut file| file.read_to_end(&mut start)).is_ok();
-    let has = |mark: &&[u8]| start.windows(mark.len()).any(|window| window == *mark);
-    if is_read && MARKS.iter().any(has) {
-        return Ok(());
-    }
-    match names.find(|name| folder.join(name).symlink_metadata().is_ok()) {
-        Some(name) => bail!(
-            "'{}' exists and was not written by rqps. Name another folder",
-            folder.join(name).display()
-        ),
-        None => Ok(()),
-    }
-}
-
-fn write_files(out: &Path, files: impl IntoIterator<Item = File>) -> anyhow::Result<()> {
-    fs::create_dir_all(out).with_context(|| format!("cannot create '{}'", out.display()))?;
-    files.into_iter().try_for_each(|file| replace_file(&out.join(&file.name), &file.contents))
-}
-
-/// Writes a file in a folder that may come from elsewhere: a link there is replaced.
-pub(super) fn replace_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    rqps_store::write_whole(path, |out| out.write_all(contents))?;
-    told(path);
-    Ok(())
-}
-
-/// Writes a file that the user names, which may be a pipe or a device.
-pub(super) fn write_file(path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    fs::write(path, contents).with_context(|| format!("cannot write '{}'", path.display()))?;
-    told(path);
-    Ok(())
-}
-
-fn told(path: &Path) {
-    output::note(&format!("wrote {}", path.display()));
-}
-
-/// Writes a run's result to stdout.
-pub(super) fn print_result(report: &Report<'_>, json: bool) -> anyhow::Result<()> {
-    match json {
-        true => output::print_json(&rqps_report::result_json(report)),
-        false => output::print_styled(&rqps_report::text(report, terminal())),
-    }
-}
-
-/// Where stdout is shown. Colour is for a person at a terminal who has not declined it
-/// (no-color.org).
-pub(super) fn terminal() -> Terminal {
-    let size = Term::stdout().size_checked().filter(|_| io::stdout().is_terminal());
-    let Some((_, columns)) = size else { return Terminal::PLAIN };
-    let declined = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    let colour = if declined { Colour::Never } else { Colour::Always };
-    Terminal { width: usize::from(columns).max(NARROWEST), colour }
 }

@@ -10,14 +10,15 @@ use rqps_dbms::Dbms;
 use rqps_store::{RunDirectory, StoreError, alone_in, refuse_unwritable, write_whole};
 use serde::{Deserialize, Serialize};
 
-use super::dbms::table;
 use super::exit::{self, Exit};
+use super::forecast::Forecast;
+use super::headings::MEASURE;
 use super::matrix::{self, Expanded, Item};
 use super::output;
-use super::plan::Forecast;
 use super::progress::Progress;
-use super::report;
-use super::session::{MEASURE, SessionOptions, Setup};
+use super::run_reports::print_result;
+use super::session::{SessionOptions, Setup};
+use super::table::table;
 
 /// The plan file and the outcomes, in the directory of the whole matrix.
 const MATRIX: &str = "matrix.toml";
@@ -192,7 +193,7 @@ fn measure(
     setup.measure(&mut directory, ready, (session, FailOn::Regression), shown, |report, _| {
         if !session.json {
             output::print(&format!("== {} ==\n", item.title))?;
-            report::print_result(report, false)?;
+            print_result(report, false)?;
             output::print("\n")?;
         }
         Ok(())

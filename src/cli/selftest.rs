@@ -21,9 +21,10 @@ use rqps_study::{
 };
 
 use super::exit::Exit;
+use super::headings::{MACHINE, MEASURE, OUTPUT, PRECISION};
 use super::output::{self, note};
 use super::progress::Progress;
-use super::session::{MACHINE, MEASURE, OUTPUT, PRECISION, Setup};
+use super::session::Setup;
 use super::units::{Bytes, Roughly};
 use parts::{About, Part};
 

@@ -20,17 +20,11 @@ use rqps_store::{KernelRecord, Manifest, RunDirectory, StoreError};
 use rqps_system::Cancel;
 
 use super::exit::Exit;
+use super::forecast::Forecast;
+use super::headings::{MACHINE, MEASURE, OUTPUT};
 use super::output;
-use super::plan::Forecast;
 use super::progress::{Fetching, Progress};
-use super::report;
-
-/// Headings of options in the help.
-pub(super) const MEASURE: &str = "What to measure";
-pub(super) const PRECISION: &str = "Precision";
-pub(super) const MACHINE: &str = "Machine";
-pub(super) const REMOTE: &str = "Remote servers";
-pub(super) const OUTPUT: &str = "Output";
+use super::run_reports::{print_result, write};
 
 /// The identity of a selftest's run begins with this, and so do the names of its data directories.
 pub(super) const SELFTEST: &str = "selftest-";
@@ -275,7 +269,7 @@ impl Setup {
             Outcome::Interrupted => Exit::Interrupted,
         };
         if !(run.rounds.is_empty() && run.counts.is_empty() && run.answers.is_empty()) {
-            let files = report::write(directory, &report)?;
+            let files = write(directory, &report)?;
             then(&report, &files)?;
         }
         Ok(exit)
@@ -323,7 +317,7 @@ pub(crate) fn run(
     let mut is_reported = false;
     let told = |report: &Report<'_>, files: &[PathBuf]| {
         is_reported = true;
-        report::print_result(report, session.json)?;
+        print_result(report, session.json)?;
         files.iter().for_each(|file| output::note(&format!("wrote {}", file.display())));
         and(report)
     };

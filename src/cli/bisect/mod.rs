@@ -23,10 +23,11 @@ use rqps_study::SearchDirection;
 use rqps_workload::{Asked, Wanted};
 
 use super::exit::Exit;
+use super::headings::{MACHINE, MEASURE, OUTPUT, PRECISION};
 use super::output::{self, note};
 use super::progress::Progress;
-use super::session::{MACHINE, MEASURE, OUTPUT, PRECISION, Setup};
-use super::{method, report};
+use super::session::Setup;
+use super::{method, run_reports};
 use side::SideName;
 
 pub(crate) use written::{JSON, is_search, report_files, with_report, write};
@@ -191,7 +192,7 @@ fn tell(out: &Path, found: &JointReport, json: bool) -> anyhow::Result<()> {
     let paths = write(out, found)?;
     match json {
         true => output::print_json(found.json())?,
-        false => output::print_styled(&found.text(report::terminal()))?,
+        false => output::print_styled(&found.text(output::terminal()))?,
     }
     paths.iter().for_each(|path| note(&format!("wrote {}", path.display())));
     Ok(())
@@ -344,7 +345,7 @@ impl BisectWork<'_> {
             Outcome::Complete => {}
         }
         let run = directory.run()?;
-        report::write(&directory, &Report::new(&run))?;
+        run_reports::write(&directory, &Report::new(&run))?;
         Ok(StepOutcome::Done(Box::new(run)))
     }
 

@@ -9,10 +9,10 @@ use clap::Args;
 use rqps_fleet::{CellSpec, FleetFile, FleetFolder, Scheduler};
 use rqps_plan::{Plan, Span};
 
-use crate::cli::dbms::table;
 use crate::cli::exit::Exit;
 use crate::cli::matrix::{self, Item};
 use crate::cli::output;
+use crate::cli::table::table;
 use crate::cli::units::Roughly;
 
 #[derive(Args)]

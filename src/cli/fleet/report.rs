@@ -51,7 +51,7 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         let report = FleetReport::new(&machines, missing);
         has_regression |= report.has_regression();
         is_open |= report.is_open();
-        output::print_styled(&report.formats().text(report::terminal()))?;
+        output::print_styled(&report.formats().text(output::terminal()))?;
         let prefix = if is_only { String::new() } else { format!("{title}-") };
         report::write_fleet(fleet.path(), &prefix, &report.formats())?;
     }

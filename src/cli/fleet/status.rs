@@ -9,9 +9,9 @@ use rqps_fleet::{CellState, FleetFolder, Submission};
 use serde::Serialize;
 
 use super::open;
-use crate::cli::dbms::table;
 use crate::cli::exit::Exit;
 use crate::cli::output;
+use crate::cli::table::table;
 
 #[derive(Args)]
 pub(crate) struct Arguments {

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use rqps_plan::{Contender, QueryMode, Sweep};
 
 use super::clients::RunLimits;
-use crate::cli::session::{MEASURE, OUTPUT};
+use crate::cli::headings::{MEASURE, OUTPUT};
 
 const INITIALIZATION: &str = "Initialization";
 

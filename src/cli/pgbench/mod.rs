@@ -38,7 +38,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
         return compared::run(arguments, several);
     }
     Ok(alone(arguments).unwrap_or_else(|error| {
-        super::tell(&error);
+        super::errors::tell(&error);
         match error.downcast_ref() {
             Some(rqps_wire::Error::Interrupted(_)) => Exit::Interrupted,
             _ => Exit::ScriptRefused,

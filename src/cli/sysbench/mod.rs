@@ -4,6 +4,7 @@
 mod arguments;
 mod clients;
 mod compared;
+mod limits;
 mod report;
 mod server;
 mod tally;
@@ -22,6 +23,7 @@ use super::output;
 use super::reached::Reached;
 use super::session::Setup;
 use arguments::CommandWords;
+use limits::EventLimits;
 
 pub(crate) use arguments::Arguments;
 
@@ -43,7 +45,7 @@ pub(crate) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
 }
 
 fn refused(error: &anyhow::Error) -> Exit {
-    super::tell(error);
+    super::errors::tell(error);
     match error.downcast_ref() {
         Some(rqps_wire::Error::Interrupted(_)) => Exit::Interrupted,
         _ => Exit::ScriptRefused,
@@ -167,7 +169,7 @@ fn carry_out(
     if !script.has_event {
         bail!("{} defines no function event. Add one", script.files.id());
     }
-    let limits = clients::EventLimits::new(&options)?;
+    let limits = EventLimits::new(&options)?;
     clients::run(settings, &options, &limits, prints, &setup.cancel)
 }
 

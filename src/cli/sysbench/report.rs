@@ -1,6 +1,6 @@
 //! What is found, in sysbench's form, so that what reads sysbench's output reads this.
 
-use super::clients::EventLimits;
+use super::limits::EventLimits;
 use super::tally::EventTally;
 
 /// What is printed before a run.

@@ -10,8 +10,9 @@ use rqps_plan::Contender;
 use rqps_store::track::{AnchorChange, TRACK_SCHEMA, Track};
 
 use super::super::exit::Exit;
+use super::super::headings::MEASURE;
 use super::super::output;
-use super::super::session::{MEASURE, Setup};
+use super::super::session::Setup;
 use super::compared::{self, Ended, Planned, measure, named, plan};
 
 /// All later values depend on this comparison.

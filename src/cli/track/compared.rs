@@ -12,7 +12,7 @@ use rqps_store::track::{Track, TrackedBuild};
 
 use super::super::compare;
 use super::super::exit::Exit;
-use super::super::plan::Forecast;
+use super::super::forecast::Forecast;
 use super::super::progress::Progress;
 use super::super::session::{SessionOptions, Setup};
 

@@ -13,9 +13,9 @@ use rqps_report::{ExportFormat, TrackExport};
 use rqps_store::track::{ImportFormat, ImportedValues, TRACK_SCHEMA, Track, track_import};
 
 use super::super::exit::Exit;
+use super::super::files::write_file;
+use super::super::headings::OUTPUT;
 use super::super::output;
-use super::super::report::write_file;
-use super::super::session::OUTPUT;
 
 /// The most that is read of a file from elsewhere.
 const LONGEST: u64 = 64 << 20;

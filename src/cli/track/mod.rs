@@ -17,8 +17,8 @@ use rqps_plan::Contender;
 use rqps_store::track::Track;
 
 use super::exit::Exit;
+use super::headings::{MEASURE, OUTPUT};
 use super::output;
-use super::session::{MEASURE, OUTPUT};
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {

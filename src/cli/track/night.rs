@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 use jiff::{SignedDuration, Timestamp};
-use rqps_analysis::track::{TrackHistory, night_tests, series_line, tracked_build, tracked_epoch};
+use rqps_analysis::track::{night_tests, series_line, tracked_build, tracked_epoch};
 use rqps_plan::Contender;
 use rqps_store::Run;
 use rqps_store::track::{
@@ -13,8 +13,9 @@ use rqps_store::track::{
 };
 
 use super::super::exit::Exit;
+use super::super::headings::MEASURE;
 use super::super::output;
-use super::super::session::{MEASURE, Setup};
+use super::super::session::Setup;
 use super::compared::{self, Ended, Planned, contender, hash, measure, named, plan};
 use super::{CommitShown, Severity, told};
 
@@ -265,10 +266,4 @@ fn kept(track: &Track, run: &Path) -> Option<String> {
     let name = run.canonicalize().ok()?.file_name()?.to_str()?.to_string();
     let own = track.run_path(&name).canonicalize().ok()?;
     (run.canonicalize().ok()? == own).then_some(name)
-}
-
-/// Whether a night is the last in the order of its line.
-pub(super) fn placed_last(history: &TrackHistory<'_>, point: &TrackPoint) -> bool {
-    let line = history.lines.iter().find(|line| line.name == point.line);
-    line.is_none_or(|line| line.nights.last().is_none_or(|last| last.id == point.id))
 }

@@ -14,9 +14,9 @@ use rqps_system::printable;
 use rqps_system::program::{Surroundings, command, find, run as run_program};
 
 use super::super::exit::Exit;
+use super::super::files::refuse_theirs;
+use super::super::headings::OUTPUT;
 use super::super::output;
-use super::super::report::refuse_theirs;
-use super::super::session::OUTPUT;
 
 #[derive(Args)]
 pub(crate) struct Arguments {

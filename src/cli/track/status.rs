@@ -8,9 +8,8 @@ use rqps_analysis::track::TrackHistory;
 use rqps_store::track::{Track, check_track};
 
 use super::super::exit::Exit;
+use super::super::headings::OUTPUT;
 use super::super::output;
-use super::super::report;
-use super::super::session::OUTPUT;
 use super::Folder;
 
 #[derive(Args)]
@@ -35,14 +34,14 @@ pub(super) fn run(arguments: &Arguments) -> anyhow::Result<Exit> {
     let history = TrackHistory::new(&all);
     match arguments.json {
         true => output::print_json(&rqps_report::track_status_json(&history))?,
-        false => output::print_styled(&rqps_report::track_status(&history, report::terminal()))?,
+        false => output::print_styled(&rqps_report::track_status(&history, output::terminal()))?,
     }
     Ok(Exit::Done)
 }
 
 pub(super) fn list(arguments: &NightList) -> anyhow::Result<Exit> {
     let all = Track::open(&arguments.folder)?.contents()?;
-    output::print_styled(&rqps_report::track_nights(&all, report::terminal()))?;
+    output::print_styled(&rqps_report::track_nights(&all, output::terminal()))?;
     Ok(Exit::Done)
 }
 

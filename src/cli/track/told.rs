@@ -11,10 +11,9 @@ use rqps_store::track::{
 
 use super::super::exit::Exit;
 use super::super::output;
-use super::super::report;
 use super::super::session::Setup;
 use super::compared::{self, Ended, Planned, contender, hash, measure, named, plan};
-use super::{hook, night};
+use super::hook;
 
 /// Adds a night, and tells what has changed with it. With a setup, the two builds of a suspected
 /// change are compared directly first.
@@ -49,7 +48,7 @@ pub(super) fn night(
         output::note(&format!("no valid result of {}", invalid.join(", ")));
     }
     prune(track, &all)?;
-    output::print_styled(&rqps_report::track_status(&history, report::terminal()))?;
+    output::print_styled(&rqps_report::track_status(&history, output::terminal()))?;
     let is_invalid = !invalid.is_empty() || point.tests.is_empty();
     Ok(match (is_slower, strict && is_invalid) {
         (true, _) => Exit::Regression,
@@ -142,7 +141,7 @@ fn confirm(
 
 /// A night that came late may move changes that were told.
 fn moved(before: &TrackContents, history: &TrackHistory<'_>, point: &TrackPoint) {
-    if night::placed_last(history, point) {
+    if history.is_last_of_line(point) {
         return;
     }
     output::note(&format!("night {} has its place among earlier ones", point.id));

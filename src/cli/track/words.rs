@@ -11,8 +11,8 @@ use rqps_store::track::{
 };
 
 use super::super::exit::Exit;
+use super::super::headings::MEASURE;
 use super::super::output;
-use super::super::session::MEASURE;
 
 #[derive(Args)]
 pub(crate) struct Ack {
