@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use rqps_plan::{Comparison, Method, Plan};
 
 use crate::answers::AnswerRecord;
+use crate::conditions::{conditions, differences};
 use crate::counts::CountRecord;
-use crate::differences::{Difference, conditions, differences};
+use crate::difference::Difference;
 use crate::manifest::ContenderRecord;
 use crate::merge_error::{MergeError, Unlike};
 use crate::profile::ProfileRecord;

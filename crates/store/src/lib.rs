@@ -5,8 +5,9 @@
 
 mod answers;
 mod column;
+mod conditions;
 mod counts;
-mod differences;
+mod difference;
 mod directory;
 mod error;
 mod files;
@@ -31,7 +32,7 @@ mod write;
 
 pub use answers::AnswerRecord;
 pub use counts::{CountRecord, FunctionCount};
-pub use differences::Difference;
+pub use difference::Difference;
 pub use directory::{RunDirectory, file_name};
 pub use error::StoreError;
 pub use files::{alone_in, refuse_unwritable, refuse_unwritable_file, write_whole};

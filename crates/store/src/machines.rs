@@ -3,7 +3,7 @@
 
 use rqps_observe::MachineIdentity;
 
-use crate::differences::Difference;
+use crate::difference::Difference;
 use crate::join::differences_of_machines;
 use crate::merge::merge;
 use crate::merge_error::MergeError;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::differences::{conditions, differences};
+use crate::conditions::{conditions, differences};
 use crate::join::join;
 use crate::merge_error::MergeError;
 use crate::round::RoundRecord;

@@ -1,6 +1,6 @@
 //! Why runs cannot be merged.
 
-use crate::differences::Difference;
+use crate::difference::Difference;
 
 /// Why runs cannot be merged.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::answers::AnswerRecord;
 use crate::counts::CountRecord;
-use crate::differences::Difference;
+use crate::difference::Difference;
 use crate::manifest::{ContenderRecord, Manifest};
 use crate::profile::ProfileRecord;
 use crate::round::RoundRecord;
