@@ -11,7 +11,7 @@ use memmap2::Mmap;
 use rustix::fs::{Advice, fadvise};
 
 use crate::error::DbmsError;
-use crate::source::Installed;
+use crate::source::installed::Installed;
 use crate::theirs;
 
 /// The folders of a build with the server's libraries.

@@ -1,20 +1,15 @@
-//! Descriptors of each DBMS with each of its engines, as data: a table in its folder, and a line
-//! here.
+//! The facts about a DBMS with one of its engines, as data.
 
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use rqps_observe::{CounterMeaning, Meaning};
-use rqps_plan::{Build, CacheNeed, Contender, Dbms};
-use rqps_system::Cancel;
-use rqps_wire::Target;
+use rqps_plan::{Build, CacheNeed, Dbms};
 
-use crate::Dialect;
-use crate::error::DbmsError;
-use crate::home::Home;
-use crate::remote::Remote;
-use crate::source::{Package, SourceError, Tell};
+use crate::dialect::Dialect;
+use crate::source::catalog::Package;
+use crate::source::error::SourceError;
 
 /// A DBMS with one of its engines.
 pub struct Descriptor {
@@ -52,17 +47,7 @@ pub struct Descriptor {
     pub(crate) counters: &'static [(&'static str, Meaning)],
     /// Measured values; a user's own build may differ.
     pub sizes: fn(&Build) -> Footprint,
-    /// Gets a build and checks config and settings.
-    pub(crate) prepare: Prepare,
-    /// A remote server, by its URL.
-    pub(crate) remote: Option<Reach>,
-    /// The target of a URL for any client.
-    pub(crate) target: Option<Lead>,
 }
-
-type Reach = fn(&Contender, &str, &Cancel) -> Result<Remote, DbmsError>;
-type Lead = fn(&str, &Cancel) -> Result<Target, rqps_wire::Error>;
-type Prepare = fn(&Home, &Contender, &mut Tell) -> Result<Box<dyn crate::Dbms>, DbmsError>;
 
 /// The program that loads a library, with its arguments.
 type HostOf = fn(&Path) -> io::Result<(PathBuf, Vec<OsString>)>;
@@ -144,17 +129,6 @@ pub struct Footprint {
     pub build: u64,
 }
 
-/// The default engine of a DBMS comes before its others.
-static ALL: &[&Descriptor] = &[
-    &crate::sqlite::DESCRIPTOR,
-    &crate::postgres::DESCRIPTOR,
-    &crate::mysql::MYSQL,
-    &crate::mysql::MYSQL_ROCKS,
-    &crate::mysql::MARIADB,
-    &crate::mysql::MARIADB_ROCKS,
-    &crate::rocksdb::DESCRIPTOR,
-];
-
 impl Descriptor {
     /// The meanings of its counters, the most specific first.
     pub fn counters(&self) -> Vec<CounterMeaning> {
@@ -163,50 +137,5 @@ impl Descriptor {
             meaning: *meaning,
         };
         self.counters.iter().map(known).collect()
-    }
-}
-
-/// The descriptor of a DBMS with an engine, or with its default one.
-pub fn descriptor(dbms: Dbms, engine: Option<&str>) -> &'static Descriptor {
-    let of_dbms = || ALL.iter().filter(|one| one.dbms == dbms);
-    let with_engine = of_dbms().find(|one| engine.is_some() && one.engine == engine);
-    with_engine.or_else(|| of_dbms().next()).expect("each DBMS has a descriptor")
-}
-
-impl From<&Contender> for &'static Descriptor {
-    fn from(contender: &Contender) -> Self {
-        descriptor(contender.dbms, contender.engine.as_deref())
-    }
-}
-
-impl From<&Contender> for Dialect {
-    fn from(contender: &Contender) -> Self {
-        <&Descriptor>::from(contender).dialect
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_dbms_is_described_with_each_of_its_engines() {
-        let named = |text: &str| {
-            let contender: Contender = text.parse().unwrap();
-            let descriptor: &Descriptor = (&contender).into();
-            (descriptor.dbms, descriptor.dialect.name)
-        };
-        for (text, dbms, dialect) in [
-            ("sqlite", Dbms::Sqlite, "sqlite"),
-            ("postgres@17", Dbms::Postgres, "postgres"),
-            ("mysql", Dbms::Mysql, "innodb"),
-            ("mysql/innodb", Dbms::Mysql, "innodb"),
-            ("mysql/rocksdb", Dbms::Mysql, "myrocks"),
-            ("mariadb", Dbms::Mariadb, "innodb"),
-            ("mariadb/rocksdb", Dbms::Mariadb, "myrocks"),
-            ("rocksdb@10.4.2", Dbms::Rocksdb, "rocksdb"),
-        ] {
-            assert_eq!(named(text), (dbms, dialect), "{text}");
-        }
     }
 }

@@ -7,10 +7,10 @@ use rqps_plan::Dbms;
 use rqps_system::Cancelled;
 use rustix::io::Errno;
 
-use crate::guest::GuestError;
+use crate::guest_error::GuestError;
 use crate::home::HomeError;
 use crate::shortage::shortage;
-use crate::source::SourceError;
+use crate::source::error::SourceError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum DbmsError {

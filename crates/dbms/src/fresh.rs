@@ -9,11 +9,11 @@ use rqps_plan::Dbms;
 use rqps_system::User;
 
 use crate::Place;
-use crate::descriptor::descriptor;
 use crate::error::DbmsError;
+use crate::registry::descriptor;
 use crate::rights::can_reach;
 use crate::server_folder::give;
-use crate::source::Installed;
+use crate::source::installed::Installed;
 use crate::template::Template;
 use crate::theirs;
 

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use rqps_wire::Connection;
 
 use crate::error::DbmsError;
-use crate::guest::{Guest, GuestError, text};
+use crate::guest::{Guest, text};
+use crate::guest_error::GuestError;
 
 /// How long a closed session may take to end.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);

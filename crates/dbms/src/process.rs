@@ -13,7 +13,7 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use crate::error::DbmsError;
-use crate::source::Installed;
+use crate::source::installed::Installed;
 
 /// How much of a log an error shows.
 const TAIL_LINES: usize = 8;

@@ -18,17 +18,18 @@ use rqps_wire::{Connection, Error, Row, Target, query_if_allowed, scalar};
 use crate::control::Control;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Limit, Mark, Needs, not_set, place_name, refuse_others, text,
-    to_set,
+    Contents, Guest, Limit, Mark, Needs, not_set, place_name, refuse_others, text, to_set,
 };
+use crate::guest_error::GuestError;
 use crate::hold::{Hold, LOOK_AGAIN, PATIENCE, lock};
 use crate::home::Home;
 use crate::in_force::{FirstInForce, InForce};
 use crate::left::{Left, first_place};
 use crate::meter::EngineMeter;
 use crate::others::OthersWatch;
+use crate::source::installed::Installed;
 use crate::visit::Visited;
-use crate::{Dbms, Installed, Place, Quiesce, Server};
+use crate::{Dbms, Place, Quiesce, Server};
 
 /// What an earlier rqps left on a server.
 pub struct Leftovers {

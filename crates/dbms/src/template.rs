@@ -10,7 +10,8 @@ use sha2::{Digest, Sha256};
 
 use crate::error::DbmsError;
 use crate::snapshot::{Blocks, copy_directory, settle_data, written_bytes};
-use crate::source::{Adding, Installed};
+use crate::source::Adding;
+use crate::source::installed::Installed;
 
 /// In a build's own folder, so that it is removed with the build.
 const FOLDER: &str = "rqps.empty";

@@ -8,7 +8,8 @@ use rqps_wire::Target;
 
 use crate::control::Control;
 use crate::error::DbmsError;
-use crate::guest::{Guest, GuestError};
+use crate::guest::Guest;
+use crate::guest_error::GuestError;
 use crate::hold::{Hold, lock};
 use crate::in_force::{FirstInForce, InForce};
 use crate::meter::EngineMeter;

@@ -4,6 +4,7 @@ use rqps_plan::Contender;
 
 use super::file::Setting;
 use super::machine::resolve;
+use super::settings::settings;
 use crate::descriptor::{CacheSetting, Descriptor};
 
 /// The contender with a cache of this many bytes, unless it sets the size itself.
@@ -25,7 +26,7 @@ pub fn cache_bytes(contender: &Contender) -> Option<u64> {
 /// The cache size in bytes that a contender runs with, by its config or its own setting; none if it
 /// has neither.
 pub(crate) fn cache_in_force(contender: &Contender) -> Option<u64> {
-    let settings = super::settings(contender).ok()?;
+    let settings = settings(contender).ok()?;
     let name = setting(contender).name;
     bytes(contender, &settings.iter().find(|setting| setting.name == name)?.value)
 }

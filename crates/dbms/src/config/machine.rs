@@ -4,7 +4,7 @@ use std::thread::available_parallelism;
 
 use rqps_plan::Dbms;
 
-use crate::descriptor::descriptor;
+use crate::registry::descriptor;
 
 /// Memory of the machine in bytes, or the limit of rqps and its servers, as in a container.
 pub fn memory() -> u64 {

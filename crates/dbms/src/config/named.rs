@@ -2,8 +2,8 @@
 
 use rqps_plan::{Dbms, suggestion};
 
-use crate::descriptor::descriptor;
 use crate::error::DbmsError;
+use crate::registry::descriptor;
 
 /// A config by its name, for one DBMS or several.
 #[derive(Debug)]

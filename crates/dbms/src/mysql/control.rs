@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, Login, Target, query_if_allowed, scalar};
 
 use super::meter::meter;
+use super::names::DATABASE;
 use super::quiesce::{analyze, calm};
 use super::reported::is_reported;
-use super::{DATABASE, size};
+use super::size;
+use super::variables::variable;
 use crate::Quiesce;
 use crate::control::Control;
 use crate::error::DbmsError;
@@ -134,26 +136,13 @@ fn variables(
     Ok(connection.query(sql)?.into_iter().filter_map(pair).collect())
 }
 
-/// A global variable, where the server has it.
-pub(super) fn variable(
-    connection: &mut dyn Connection,
-    name: &str,
-) -> Result<Option<String>, DbmsError> {
-    let rows = connection.query(&format!("show global variables like '{name}'"))?;
-    Ok(rows.into_iter().next().and_then(|row| row.into_iter().nth(1).flatten()))
-}
-
-/// Whether the server's `information_schema` has a table.
-pub(super) fn has_table(connection: &mut dyn Connection, name: &str) -> Result<bool, DbmsError> {
-    let sql = format!(
-        "select count(*) from information_schema.tables \
-         where table_schema = 'information_schema' and table_name = '{name}'"
-    );
-    Ok(scalar(connection, &sql)?.is_some_and(|count| count != "0"))
-}
-
 /// Creates the benchmark's database in a server of rqps's own.
 pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
     target.connect()?.run(&format!("create database if not exists {DATABASE}"))?;
     Ok(())
+}
+
+/// The target of a login.
+pub(super) fn target(login: Login) -> Target {
+    Target::Mysql(login)
 }

@@ -1,16 +1,14 @@
 //! Descriptors of MySQL and MariaDB, with InnoDB and with MyRocks.
 
-use rqps_plan::{Build, CacheNeed, Contender, Dbms};
+use rqps_plan::{Build, CacheNeed, Dbms};
 
-use super::guest::login;
-use super::{Mysql, ROCKSDB, target};
-use crate::Dialect;
+use super::meter::MEANINGS;
+use super::names::ROCKSDB;
 use crate::descriptor::{
     CacheSetting, Deciding, Descriptor, FlagsIn, Footprint, Installs, TellsVersion,
 };
-use crate::error::DbmsError;
-use crate::home::Home;
-use crate::source::{self, JAR, Package, Registry, Tell, X86};
+use crate::dialect::Dialect;
+use crate::source::catalog::{JAR, Package, Registry, X86};
 
 const INNODB_READS: &[Deciding] = &[
     // In MariaDB from 11.0 on, where the other setting only initialises this one at the start.
@@ -59,11 +57,8 @@ const INNODB: Descriptor = Descriptor {
     huge_pages: Some(("large_pages", "ON")),
     megabytes: "M",
     direct_reads: INNODB_READS,
-    counters: &super::meter::MEANINGS,
+    counters: &MEANINGS,
     sizes: of_mysql,
-    prepare,
-    remote: Some(super::remote),
-    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
 };
 
 const MYROCKS: Descriptor = Descriptor {
@@ -79,7 +74,7 @@ const MYROCKS: Descriptor = Descriptor {
     durable: Some(("rocksdb_flush_log_at_trx_commit", "1")),
     huge_pages: None,
     direct_reads: &[("rocksdb_use_direct_reads", is_on)],
-    counters: &super::meter::MEANINGS,
+    counters: &MEANINGS,
     sizes: |_| Footprint { empty: 10 << 20, allocated: 110 << 20, ..FOOTPRINT },
     ..INNODB
 };
@@ -159,15 +154,6 @@ static MARIADB_PACKAGES: [Package; 3] = [
 
 const fn mariadb(suite: &'static str, series: &'static str) -> Package {
     Package::of_debian(Dbms::Mariadb, suite, series, "mariadb-server-core mariadb-plugin-rocksdb")
-}
-
-fn prepare(
-    home: &Home,
-    contender: &Contender,
-    tell: &mut Tell,
-) -> Result<Box<dyn crate::Dbms>, DbmsError> {
-    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
-    Ok(Box::new(Mysql::prepare(home, installed, contender)?))
 }
 
 const FOOTPRINT: Footprint = Footprint {

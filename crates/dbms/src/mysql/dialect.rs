@@ -2,7 +2,7 @@
 
 use rqps_wire::{Connection, Error, Row};
 
-use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
+use crate::sql::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 const SQL: Sql = Sql {
     name: "mysql",

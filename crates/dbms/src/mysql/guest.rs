@@ -6,13 +6,15 @@ use rqps_plan::Contender;
 use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Login, Row, Target, lift, mysql, query_if_allowed, scalar};
 
-use super::control::{MysqlControl, variable as global};
-use super::{grants, target};
+use super::control::{MysqlControl, target};
+use super::grants;
+use super::variables::variable as global;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
-    text, variable,
+    Contents, Guest, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number, text,
+    variable,
 };
+use crate::guest_error::GuestError;
 use crate::others::Asks;
 use crate::remote::Remote;
 

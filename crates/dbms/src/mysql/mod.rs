@@ -2,12 +2,13 @@
 
 mod control;
 mod create;
-mod descriptor;
-mod dialect;
+pub(crate) mod descriptor;
+pub(crate) mod dialect;
 mod grants;
 mod guest;
 mod members;
 mod meter;
+mod names;
 mod options;
 mod password;
 pub(crate) mod query_plan;
@@ -16,41 +17,38 @@ mod reported;
 mod size;
 mod statement_statistics;
 mod table_data;
+mod variables;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use rqps_plan::{Contender, Dbms as Name};
 use rqps_system::{Cancel, User};
-use rqps_wire::{Address, Login, Target, Terms};
+use rqps_wire::{Address, Login, Terms};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary, own};
+use crate::driver::DbmsDriver;
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::Runs;
 use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
-use crate::source::Installed;
+use crate::source;
+use crate::source::installed::Installed;
+use crate::source::progress::Tell;
 use crate::{Dbms, Place, Server};
 
-use control::{MysqlControl, create_database};
-pub(crate) use descriptor::{MARIADB, MARIADB_ROCKS, MYSQL, MYSQL_ROCKS};
-pub(crate) use dialect::{INNODB_SQL, MYROCKS_SQL};
-pub(crate) use guest::remote;
+use control::{MysqlControl, create_database, target};
+use descriptor::{MARIADB, MYSQL};
+use guest::{login, remote};
+use names::{DATABASE, INNODB, SUPERUSER};
 use options::Options;
 use password::set_password;
 
-/// The account of a new data directory, without a password.
-const SUPERUSER: &str = "root";
-/// The benchmark's database, with the name from the original benchmark.
-const DATABASE: &str = "ib";
-const INNODB: &str = "innodb";
 /// The plugin for MySQL's newer protocol, which rqps does not speak.
 const X_PLUGIN: &str = "mysqlx";
-/// MyRocks, which is a plugin in MariaDB.
-pub(crate) const ROCKSDB: &str = "rocksdb";
 /// SIGTERM is the orderly shutdown. For an immediate one that leaves recoverable data and no
 /// process, the process is killed.
 const SIGNALS: Signals = Signals { stop: Signal::TERM, quit: Signal::KILL };
@@ -72,9 +70,12 @@ const RESERVED: [&str; 11] = [
 const MARK: &str = "mysql";
 const SOCKET: &str = "mysql.sock";
 
-fn target(login: Login) -> Target {
-    Target::Mysql(login)
-}
+pub(crate) static DRIVER: DbmsDriver = DbmsDriver {
+    of: &[&MYSQL, &MARIADB],
+    prepare,
+    remote: Some(remote),
+    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
+};
 
 /// A build with the settings that it will run with.
 pub(crate) struct Mysql {
@@ -216,4 +217,13 @@ impl Dbms for Mysql {
         };
         Ok(Box::new(launch.start(&prepare, cancel)?))
     }
+}
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn Dbms>, DbmsError> {
+    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
+    Ok(Box::new(Mysql::prepare(home, installed, contender)?))
 }

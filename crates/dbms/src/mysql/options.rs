@@ -11,9 +11,9 @@ use rqps_system::{User, program};
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::process::{self, Runs};
-use crate::source::Installed;
+use crate::source::installed::Installed;
 
-use super::ROCKSDB;
+use super::names::ROCKSDB;
 
 /// The file of MyRocks, where it is a plugin.
 const ROCKSDB_PLUGIN: &str = "ha_rocksdb.so";

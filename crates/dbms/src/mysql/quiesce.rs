@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use rqps_wire::{Connection, scalar};
 
-use super::control::{has_table, variable};
+use super::variables::{has_table, variable};
 use crate::error::DbmsError;
 
 /// How long an engine may take to become idle.

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use rqps_wire::{Connection, query_if_allowed, scalar};
 
-use super::DATABASE;
-use super::control::{has_table, variable};
+use super::names::DATABASE;
+use super::variables::{has_table, variable};
 use crate::error::DbmsError;
 use crate::files;
 

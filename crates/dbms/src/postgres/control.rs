@@ -4,10 +4,10 @@
 
 use std::path::{Path, PathBuf};
 
-use rqps_wire::{Connection, Error, Target, query_if_allowed, scalar};
+use rqps_wire::{Connection, Error, Login, Target, query_if_allowed, scalar};
 
-use super::DATABASE;
 use super::meter::meter;
+use super::names::DATABASE;
 use super::reported::is_reported;
 use crate::Quiesce;
 use crate::control::Control;
@@ -158,4 +158,9 @@ pub(super) fn create_database(target: &Target) -> Result<(), DbmsError> {
         connection.run(&format!("create database {DATABASE}"))?;
     }
     Ok(())
+}
+
+/// The target of a login.
+pub(super) fn target(login: Login) -> Target {
+    Target::Postgres(login)
 }

@@ -1,14 +1,11 @@
 //! The descriptor of Postgres.
 
-use rqps_plan::{CacheNeed, Contender, Dbms};
+use rqps_plan::{CacheNeed, Dbms};
 
-use super::guest::login;
-use super::{Postgres, target};
-use crate::Dialect;
+use super::meter::MEANINGS;
 use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
-use crate::error::DbmsError;
-use crate::home::Home;
-use crate::source::{self, ARM, JAR, Package, Registry, Tell, X86};
+use crate::dialect::Dialect;
+use crate::source::catalog::{ARM, JAR, Package, Registry, X86};
 
 pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     dbms: Dbms::Postgres,
@@ -45,7 +42,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     direct_reads: &[("debug_io_direct", |value| {
         value.split(',').any(|what| what.trim() == "data")
     })],
-    counters: &super::meter::MEANINGS,
+    counters: &MEANINGS,
     // With the default config of 17.6.
     sizes: |_| Footprint {
         start: 2,
@@ -57,19 +54,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         keeps_logs: true,
         build: 100 << 20,
     },
-    prepare,
-    remote: Some(super::remote),
-    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
 };
-
-fn prepare(
-    home: &Home,
-    contender: &Contender,
-    tell: &mut Tell,
-) -> Result<Box<dyn crate::Dbms>, DbmsError> {
-    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
-    Ok(Box::new(Postgres::prepare(home, installed, contender)?))
-}
 
 const fn debian(suite: &'static str, series: &'static str, name: &'static str) -> Package {
     Package::of_debian(Dbms::Postgres, suite, series, name)

@@ -2,7 +2,7 @@
 
 use rqps_wire::{Connection, Error, Row, scalar};
 
-use crate::dialect::{
+use crate::sql::{
     Backslash, Body, Forced, Indexes, Lexis, Partitions, PreparedExecution, SearchPath, Sql,
     Transactions,
 };

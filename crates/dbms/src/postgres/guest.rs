@@ -6,14 +6,14 @@ use rqps_plan::Contender;
 use rqps_system::Cancel;
 use rqps_wire::{Connection, Error, Login, Row, Target, lift, postgres, query_if_allowed, scalar};
 
-use super::control::PostgresControl;
+use super::control::{PostgresControl, target};
 use super::meter::{CONTROL, UNCOUNTED};
-use super::target;
 use crate::error::DbmsError;
 use crate::guest::{
-    Contents, Guest, GuestError, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number,
-    text, variable,
+    Contents, Guest, Holder, Limit, Mark, Missing, PLACE, Variable, is_place, number, text,
+    variable,
 };
+use crate::guest_error::GuestError;
 use crate::others::Asks;
 use crate::remote::Remote;
 

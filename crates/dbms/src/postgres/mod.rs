@@ -1,12 +1,13 @@
 //! Postgres: a build that rqps starts itself, or a remote server.
 
 mod control;
-mod descriptor;
-mod dialect;
+pub(crate) mod descriptor;
+pub(crate) mod dialect;
 mod executed_plan;
 mod guest;
 mod lock_file;
 mod meter;
+mod names;
 mod password;
 pub(crate) mod query_plan;
 mod reported;
@@ -20,29 +21,28 @@ use std::time::Duration;
 
 use rqps_plan::Contender;
 use rqps_system::{Cancel, User, program};
-use rqps_wire::{Address, Login, Target, Terms};
+use rqps_wire::{Address, Login, Terms};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary, own};
+use crate::driver::DbmsDriver;
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::{self, Runs};
 use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
-use crate::source::Installed;
+use crate::source;
+use crate::source::installed::Installed;
+use crate::source::progress::Tell;
 use crate::{Dbms, Place, Server};
 
-use control::{PostgresControl, create_database};
-pub(crate) use descriptor::DESCRIPTOR;
-pub(crate) use dialect::SQL;
-pub(crate) use guest::remote;
+use control::{PostgresControl, create_database, target};
+use descriptor::DESCRIPTOR;
+use guest::{login, remote};
+use names::{DATABASE, SUPERUSER};
 use password::set_password;
 
-/// The superuser that initdb creates.
-const SUPERUSER: &str = crate::LOOPBACK_USER;
-/// The benchmark's database, with the name from the original benchmark.
-const DATABASE: &str = "ib";
 /// SIGINT is the fast shutdown: connections are closed and a checkpoint is written.
 const SIGNALS: Signals = Signals { stop: Signal::INT, quit: Signal::QUIT };
 /// Settings that a contender cannot set, because rqps does.
@@ -66,9 +66,12 @@ const SCRAM_SINCE: u32 = 10;
 /// How long a program may take to describe itself.
 const TELLING: Duration = Duration::from_secs(60);
 
-fn target(login: Login) -> Target {
-    Target::Postgres(login)
-}
+pub(crate) static DRIVER: DbmsDriver = DbmsDriver {
+    of: &[&DESCRIPTOR],
+    prepare,
+    remote: Some(remote),
+    target: Some(|url, cancel| Ok(target(login(url, cancel)?))),
+};
 
 /// A build with the settings that it will run with.
 pub(crate) struct Postgres {
@@ -270,6 +273,15 @@ fn is_unlisted(server: &Path, name: &str) -> bool {
     let string = format!("\0{name}\0");
     let program = fs::read(server).unwrap_or_default();
     memchr::memmem::find(&program, string.as_bytes()).is_some()
+}
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn Dbms>, DbmsError> {
+    let installed = source::obtain(home, contender.dbms, &contender.build, tell)?;
+    Ok(Box::new(Postgres::prepare(home, installed, contender)?))
 }
 
 #[cfg(test)]

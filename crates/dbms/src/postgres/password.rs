@@ -3,7 +3,7 @@
 use postgres_protocol::password::{md5, scram_sha_256};
 use rqps_wire::{Target, scalar};
 
-use super::SUPERUSER;
+use super::names::SUPERUSER;
 use crate::error::DbmsError;
 
 /// Versions before 10 have no SCRAM.

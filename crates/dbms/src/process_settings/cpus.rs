@@ -6,7 +6,7 @@ use std::process::Command;
 use rqps_observe::{allowed_cpus, from_kernel_list, kernel_list};
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-use super::status;
+use super::proc::status;
 
 /// The CPUs in a list; an error if rqps may not use one of them.
 pub(super) fn parse(list: &str) -> Result<Vec<usize>, String> {

@@ -8,7 +8,7 @@ use procfs::{Current, Meminfo};
 use rqps_plan::Contender;
 use rustix::thread::disable_transparent_huge_pages;
 
-use super::{HUGE_PAGES, of_process, status};
+use super::proc::status;
 use crate::config::cache_in_force;
 use crate::descriptor::Descriptor;
 
@@ -25,12 +25,6 @@ pub(super) fn has_transparent_ones(pid: u32) -> Option<String> {
         Some(_) => Some("it can have transparent huge pages after the start".to_string()),
         None => Some("this kernel does not tell whether it has transparent huge pages".to_string()),
     }
-}
-
-/// The setting with which a contender's cache is in huge pages, if that is wanted.
-pub(crate) fn setting(contender: &Contender) -> Option<(&'static str, &'static str)> {
-    let is_wanted = of_process(contender).any(|it| it == (HUGE_PAGES, "on"));
-    <&Descriptor>::from(contender).huge_pages.filter(|_| is_wanted)
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +110,6 @@ mod tests {
     #[test]
     fn too_few_huge_pages_are_told_with_the_command_that_makes_more() {
         let contender = "postgres@17.6?shared_buffers=128MB&process.hugepages=on".parse().unwrap();
-        assert_eq!(setting(&contender), Some(("huge_pages", "on")));
         let pages = HugePages::of(&contender).unwrap();
         assert_eq!(pages.check(100, 64, 2 << 20), Ok(()));
         let error = pages.check(100, 3, 2 << 20).unwrap_err();
@@ -125,7 +118,5 @@ mod tests {
             "{error}"
         );
         assert!(error.contains("sysctl -w vm.nr_hugepages=161, "), "{error}");
-        let without: Contender = "postgres@17.6".parse().unwrap();
-        assert_eq!(setting(&without), None);
     }
 }

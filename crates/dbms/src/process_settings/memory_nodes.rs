@@ -1,16 +1,14 @@
 //! The memory nodes (NUMA) of a contender's server: `process.mems=0` for these alone,
 //! `process.mems=interleave` for all of them in turn. See numa(7) and set_mempolicy(2).
 
-use std::fmt;
-use std::fs;
-use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 use std::thread;
+use std::{fmt, fs, io};
 
 use rqps_observe::{from_kernel_list, kernel_list};
 
-use super::of_proc;
+use super::proc::of_proc;
 
 const INTERLEAVE: &str = "interleave";
 /// The nodes with memory.

@@ -6,6 +6,8 @@ mod cpus;
 mod disk;
 mod huge_pages;
 mod memory_nodes;
+pub(crate) mod names;
+mod proc;
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,16 +20,15 @@ use crate::error::DbmsError;
 use huge_pages::HugePages;
 use memory_nodes::MemoryNodes;
 
-pub(crate) use huge_pages::setting as huge_pages_setting;
+use names::{HUGE_PAGES, START, of_process};
+use proc::of_proc;
 
-const START: &str = "process.";
 const VARIABLE: &str = "env.";
 const PRELOAD: &str = "preload";
 const CPUS: &str = "cpus";
 const NODES: &str = "mems";
 /// Transparent huge pages.
 const THP: &str = "thp";
-const HUGE_PAGES: &str = "hugepages";
 const DATA: &str = "data";
 /// Those with a fixed name.
 const NAMES: [&str; 6] = [PRELOAD, CPUS, NODES, THP, HUGE_PAGES, DATA];
@@ -42,11 +43,6 @@ const RESERVED: [&str; 3] = ["HOME", "LC_ALL", LD_PRELOAD];
 
 /// Parts of names of variables whose values may be secret: plans and results have them all.
 const SECRET: [&str; 5] = ["PASS", "TOKEN", "SECRET", "KEY", "CREDENTIAL"];
-
-/// Whether a setting of a contender is about its process.
-pub(crate) fn is_of_process(name: &str) -> bool {
-    name.starts_with(START)
-}
 
 /// The CPUs that a contender wants for its server; empty if it leaves them to rqps.
 pub fn own_cpus(contender: &Contender) -> Vec<usize> {
@@ -198,25 +194,8 @@ impl ProcessSetting {
     }
 }
 
-fn of_process(contender: &Contender) -> impl Iterator<Item = (&str, &str)> {
-    let settings = contender.settings.iter();
-    settings.filter_map(|(name, value)| Some((name.strip_prefix(START)?, value.as_str())))
-}
-
 fn refused(name: &str, why: String) -> DbmsError {
     DbmsError::ProcessSetting { name: format!("{START}{name}"), why }
-}
-
-/// A file of `/proc/PID`; empty if the process has ended.
-fn of_proc(pid: u32, file: &str) -> Vec<u8> {
-    fs::read(format!("/proc/{pid}/{file}")).unwrap_or_default()
-}
-
-/// A line of `/proc/PID/status` (proc_pid_status(5)).
-fn status(pid: u32, name: &str) -> Option<String> {
-    let text = String::from_utf8(of_proc(pid, "status")).ok()?;
-    let value = |line: &str| Some(line.strip_prefix(name)?.strip_prefix(':')?.trim().to_string());
-    text.lines().find_map(value)
 }
 
 fn check_variable(name: &str) -> Result<(), String> {

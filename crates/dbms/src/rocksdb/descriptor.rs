@@ -3,10 +3,11 @@
 use rqps_observe::Meaning;
 use rqps_plan::{CacheNeed, Dbms};
 
-use super::{prepare, telling};
-use crate::Dialect;
+use super::command::telling;
+use super::dialect::SQL;
 use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
-use crate::source::{BOTH, Package, Registry};
+use crate::dialect::Dialect;
+use crate::source::catalog::{BOTH, Package, Registry};
 
 /// The library in Maven's artifacts, which are for Java, but export the functions of the C API.
 #[cfg(target_arch = "aarch64")]
@@ -34,7 +35,7 @@ pub(super) static MEANINGS: [(&str, Meaning); 13] = [
 pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     dbms: Dbms::Rocksdb,
     engine: None,
-    dialect: Dialect(&super::SQL),
+    dialect: Dialect(&SQL),
     packages: &PACKAGES,
     programs: &[
         OF_MAVEN,
@@ -72,9 +73,6 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         keeps_logs: false,
         build: 110 << 20,
     },
-    prepare,
-    remote: None,
-    target: None,
 };
 
 /// The library is in the artifact for all systems but for 10.x, where each has its own.

@@ -1,7 +1,7 @@
 //! RocksDB has no SQL. A plan with statements for it is refused before anything is started
 //! (`Interface` in the crate `plan`), so nothing of this table is ever sent.
 
-use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
+use crate::sql::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 pub(crate) static SQL: Sql = Sql {
     name: "rocksdb",

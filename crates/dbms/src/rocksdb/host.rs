@@ -1,38 +1,13 @@
-//! The process that loads a library: rqps's own program under a verb that people do not need.
+//! What the process that loads a library tells of it.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use super::argument;
+use super::command::{DESCRIBE, arguments, program};
 use crate::config::Settings;
 use crate::error::DbmsError;
-use crate::source::{SourceError, Tell, ask_library};
-
-/// The verb, which src/cli has.
-const VERB: &str = "rocksdb-worker";
-/// Makes it tell version and options, and end.
-const DESCRIBE: &str = "--describe";
-
-/// The program.
-pub(super) fn program() -> Result<PathBuf, DbmsError> {
-    std::env::current_exe().map_err(DbmsError::file("find", Path::new("the program of rqps")))
-}
-
-/// Its first arguments.
-pub(super) fn arguments(library: &Path, settings: &Settings) -> Vec<OsString> {
-    let mut arguments = vec![VERB.into(), library.into()];
-    for setting in settings {
-        arguments.extend(["--set".into(), argument(setting)]);
-    }
-    arguments
-}
-
-/// The command that tells the version of a library, and its options.
-pub(crate) fn telling(library: &Path) -> std::io::Result<(PathBuf, Vec<OsString>)> {
-    let mut arguments = arguments(library, &Settings::new());
-    arguments.push(DESCRIBE.into());
-    Ok((std::env::current_exe()?, arguments))
-}
+use crate::source::error::SourceError;
+use crate::source::probe::ask_library;
+use crate::source::progress::Tell;
 
 /// The options of a library, with their values when these are set.
 pub(super) fn options(

@@ -1,12 +1,11 @@
 //! RocksDB: a library, which a process of rqps loads. The process is started and watched like a
 //! server, and answers on a socket, so that two versions never meet in one process.
 
+mod command;
 mod control;
-mod descriptor;
+pub(crate) mod descriptor;
 mod dialect;
 mod host;
-
-use std::ffi::OsString;
 
 use rqps_plan::{Contender, Dbms as Name};
 use rqps_system::{Cancel, User};
@@ -15,19 +14,20 @@ use rqps_wire::{RocksdbHost, Target};
 use rustix::process::Signal;
 
 use crate::config::{Settings, Vocabulary};
+use crate::driver::DbmsDriver;
 use crate::error::DbmsError;
 use crate::home::Home;
 use crate::managed::{Launch, Prepared, Signals, Start};
 use crate::process::{self, Runs};
 use crate::process_settings::ProcessSettings;
 use crate::rights::{can_reach, servers_user};
-use crate::source::{self, Installed, Tell};
+use crate::source;
+use crate::source::installed::Installed;
+use crate::source::progress::Tell;
 use crate::{Dbms, Place, Server};
 
 use control::RocksdbControl;
-pub(crate) use descriptor::DESCRIPTOR;
-pub(crate) use dialect::SQL;
-pub(crate) use host::telling;
+use descriptor::DESCRIPTOR;
 
 const NAME: &str = "rocksdb";
 /// SIGTERM closes the database. What is only in memory is then lost with the write-ahead log's
@@ -42,6 +42,9 @@ const FINDS_CHARGE_SINCE: [u32; 2] = [8, 6];
 /// … and before, blocks have this size.
 const BLOCK: &str = "8192";
 const CHARGE: &str = "cache_entry_charge";
+
+pub(crate) static DRIVER: DbmsDriver =
+    DbmsDriver { of: &[&DESCRIPTOR], prepare, remote: None, target: None };
 
 /// A build with the settings that it will run with.
 pub(crate) struct Rocksdb {
@@ -136,7 +139,7 @@ impl Dbms for Rocksdb {
     ) -> Result<Box<dyn Server>, DbmsError> {
         let place = &place.settled(NAME, MARK)?;
         let library = self.installed.server()?;
-        let program = host::program()?;
+        let program = command::program()?;
         can_reach(self.user, &[&library, &program, &place.data])?;
         if !place.data.join(MARK).exists() {
             // It makes its files itself.
@@ -150,7 +153,7 @@ impl Dbms for Rocksdb {
             let runs = Runs { detached, under, at_end: SIGNALS.quit, ..runs };
             let mut command = process::command(&program, runs);
             let socket = start.folder.socket().join(SOCKET);
-            command.args(host::arguments(&library, &self.settings));
+            command.args(command::arguments(&library, &self.settings));
             command.arg("--data").arg(&place.data).arg("--socket").arg(&socket);
             command.envs(place.environment.iter().cloned());
             let url = format!("{NAME}:{}", socket.display());
@@ -172,11 +175,6 @@ impl Dbms for Rocksdb {
         };
         Ok(Box::new(launch.start(&prepare, cancel)?))
     }
-}
-
-/// A setting as an argument.
-fn argument((name, value): &(String, String)) -> OsString {
-    format!("{name}={value}").into()
 }
 
 #[cfg(test)]

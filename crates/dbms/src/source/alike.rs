@@ -4,10 +4,11 @@
 use rqps_plan::{Build, Dbms, Source};
 
 use super::error::SourceError;
+use super::installed::Installed;
 use super::machine::Machine;
+use super::packaged::Packaged;
 use super::progress::Tell;
-use super::version::{self, Packaged};
-use super::{Installed, store, system};
+use super::{packaged, store, system, version};
 use crate::home::Home;
 
 /// The builds of a DBMS in a source.
@@ -26,7 +27,7 @@ impl Offer {
 
     /// The version, or the newest one that starts with it.
     fn choose(&self, wanted: &str) -> Option<String> {
-        if let Some(chosen) = version::choose(&self.listed, wanted) {
+        if let Some(chosen) = packaged::choose(&self.listed, wanted) {
             return Some(chosen.version.clone());
         }
         let fitting = self.there.iter().filter(|version| version::is(version, wanted));
@@ -36,7 +37,7 @@ impl Offer {
     /// The nearest version for each wanted one; none if it has nothing of the series of one of
     /// them.
     fn nearest(&self, wanted: &[&str]) -> Option<Vec<String>> {
-        let mut known = version::newest_first(&self.listed);
+        let mut known = packaged::newest_first(&self.listed);
         known.extend(self.there.iter().cloned());
         known.sort_by(|a, b| version::compare(b, a));
         known.dedup();

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use rqps_plan::{Dbms, Source};
 
-use super::named::Repository;
+use super::repository::Repository;
 use super::version;
-use crate::descriptor::descriptor;
 
 /// A kind of package, with the client that fetches it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -98,14 +97,8 @@ pub(crate) const X86: &[&str] = &["x86_64"];
 pub(crate) const ARM: &[&str] = &["aarch64"];
 pub(crate) const BOTH: &[&str] = &["x86_64", "aarch64"];
 
-/// The packages with builds of a DBMS, of all sources or of one.
-pub(super) fn packages(
-    dbms: Dbms,
-    arch: &str,
-    source: Option<&Source>,
-) -> impl Iterator<Item = &'static Package> {
-    descriptor(dbms, None).packages.iter().filter(move |package| {
-        package.archs.contains(&arch)
-            && source.is_none_or(|source| *source == package.registry.source())
-    })
-}
+/// The placeholder in a package's name for the start of a version: `17`, or `9.6`.
+pub(super) const MAJOR: &str = "{major}";
+
+/// The last character in the name of an optional package.
+pub(super) const OPTIONAL: char = '?';

@@ -2,7 +2,8 @@
 //! fetched into it, checked out or written, and git runs as the owner of its folder, without hooks
 //! and without the configuration of rqps's user.
 
-mod error;
+mod commit;
+pub(super) mod error;
 mod text;
 
 use std::fs::File;
@@ -14,16 +15,15 @@ use rqps_system::program::{self, RunError, Said, Surroundings};
 use rqps_system::{User, others_can_change};
 use rustix::process::Signal;
 
+pub use commit::Commit;
 pub use error::CheckoutError;
 
-use super::build::owner;
 use super::error::{SourceError, at};
+use super::owner::owner;
 use super::progress::{Progress, Tell};
 
 /// How long git may take to read history, and to write the files of a commit.
 const PATIENCE: Duration = Duration::from_secs(600);
-/// The mode of a submodule in a tree.
-const SUBMODULE: &str = "160000";
 /// What git does by the configuration of a repository, and must not do here.
 const CONFIGURED: [&str; 5] = [
     "core.fsmonitor=false",
@@ -41,29 +41,6 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("GIT_NO_REPLACE_OBJECTS", "1"),
     ("GIT_ATTR_NOSYSTEM", "1"),
 ];
-
-/// A commit, by its hash.
-#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-pub struct Commit {
-    pub hash: String,
-    /// The hash of its files.
-    pub tree: String,
-    pub parents: Vec<String>,
-    pub subject: String,
-    /// Whether it touches only files that cannot change the server, against its first parent.
-    pub is_quiet: bool,
-}
-
-impl Commit {
-    /// As people write it.
-    pub fn short(&self) -> &str {
-        short(&self.hash)
-    }
-}
-
-fn short(hash: &str) -> &str {
-    &hash[..12.min(hash.len())]
-}
 
 /// A folder with a repository of git.
 #[derive(Debug)]

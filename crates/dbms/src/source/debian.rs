@@ -6,19 +6,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::apt::Apt;
-use super::catalog::{Package, Registry};
+use super::catalog::{MAJOR, OPTIONAL, Package, Registry};
 use super::error::{SourceError, at};
-use super::layout::Loader;
+use super::installed::{Archive, Fetched};
+use super::loader::Loader;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Part, Tarball};
-use super::{Archive, Fetched, deb, needed, probe};
-use crate::descriptor::{Installs, descriptor};
-
-/// The placeholder in a package's name for the start of a version: `17`, or `9.6`.
-pub(super) const MAJOR: &str = "{major}";
-/// The last character in the name of an optional package.
-pub(super) const OPTIONAL: char = '?';
+use super::{deb, layout, needed};
+use crate::descriptor::Installs;
+use crate::registry::descriptor;
 
 /// The versions of a package in apt's form. Its lists stay in `folder`.
 pub(super) fn versions(
@@ -91,7 +88,7 @@ pub(super) fn fetch(
     let archives = unpack(&packages(folder)?, into, tell)?;
     let loader = loader(into)?;
     if descriptor(package.dbms, None).installed == Installs::ByVersion {
-        loader.prepare_initdb(into, &probe::server(package.dbms, into)?)?;
+        loader.prepare_initdb(into, &layout::server(package.dbms, into)?)?;
     }
     Ok(Fetched { archives, loader: Some(loader) })
 }

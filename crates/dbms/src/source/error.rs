@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use rqps_plan::{Dbms, Source};
 use rqps_system::{Cancelled, Changeable, NoUser};
 
-use super::build::BuildError;
-use super::checkout::CheckoutError;
-use super::image::ImageError;
-use super::{libraries, store};
+use super::build::error::BuildError;
+use super::checkout::error::CheckoutError;
+use super::image::error::ImageError;
+use super::paths::lasting;
 use crate::home::HomeError;
 
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +114,7 @@ pub enum SourceError {
     DoesNotRun { program: PathBuf, reason: String },
     #[error(
         "'{}' needs {library}, which this system does not have. {}",
-        program.display(), libraries::how_to_install(*package)
+        program.display(), how_to_install(*package)
     )]
     MissingLibrary { program: PathBuf, library: String, package: Option<&'static str> },
     #[error("cannot remove '{}': it is not in rqps's store. Only fetched builds can be removed", .0.display())]
@@ -147,7 +147,7 @@ pub(super) fn at(path: &Path) -> impl FnOnce(io::Error) -> SourceError + use<> {
     let path = path.to_path_buf();
     |error| match error.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            SourceError::DiskFull(store::lasting(&path).to_path_buf())
+            SourceError::DiskFull(lasting(&path).to_path_buf())
         }
         _ => SourceError::File { path, error },
     }
@@ -158,7 +158,15 @@ pub(super) fn client_failed(program: String, reason: String, folder: &Path) -> S
     // The words of npm, the C library and apt.
     let full = ["ENOSPC", "No space left on device", "enough free space in"];
     match full.iter().any(|full| reason.contains(full)) {
-        true => SourceError::ClientDiskFull { program, folder: store::lasting(folder).into() },
+        true => SourceError::ClientDiskFull { program, folder: lasting(folder).into() },
         false => SourceError::Client { program, reason },
+    }
+}
+
+/// What to do on a system that lacks the library of a package.
+fn how_to_install(package: Option<&str>) -> String {
+    match package {
+        Some(package) => format!("Install it, as with 'apt-get install {package}'"),
+        None => "Install the package that contains it".to_string(),
     }
 }

@@ -5,9 +5,10 @@ use std::path::Path;
 
 use goblin::elf::Elf;
 
+use super::digest;
 use super::error::{SourceError, at};
+use super::installed::Installed;
 use super::store::BUILD_FILES;
-use super::{Installed, digest};
 
 /// Folders of a build that no server reads.
 const FOLDERS: [&str; 5] = ["include", "doc", "man", "locale", "pkgconfig"];

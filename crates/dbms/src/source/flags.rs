@@ -17,7 +17,8 @@ use rqps_system::printable;
 
 use super::dwarf;
 use super::instructions::has_crc32;
-use crate::descriptor::{FlagsIn, descriptor};
+use crate::descriptor::FlagsIn;
+use crate::registry::descriptor;
 
 /// The optimisation levels of compilers. Other words are synonyms of one of these, or not levels.
 const LEVELS: [&str; 8] = ["-O0", "-O1", "-O2", "-O3", "-Os", "-Og", "-Oz", "-Ofast"];

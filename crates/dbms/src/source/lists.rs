@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::catalog::Package;
 use super::error::SourceError;
+use super::packaged::Packaged;
 use super::store;
-use super::version::Packaged;
 use crate::home::Home;
 
 /// How long a list is valid.

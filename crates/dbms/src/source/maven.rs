@@ -16,7 +16,7 @@ use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, Zip};
 use super::{needed, store, version};
-use crate::descriptor::descriptor;
+use crate::registry::descriptor;
 
 /// Names of all versions of an artifact.
 ///

@@ -8,29 +8,38 @@
 mod alike;
 mod apt;
 mod build;
-mod catalog;
+mod built;
+pub(crate) mod catalog;
 mod checkout;
 mod client;
 mod deb;
 mod debian;
 mod digest;
 mod dwarf;
-mod error;
+pub(crate) mod error;
 mod executed;
-mod flags;
+pub(crate) mod flags;
 mod image;
+pub(crate) mod installed;
 mod instructions;
+mod known_libraries;
 mod layout;
 mod libraries;
 mod lists;
+mod loader;
 mod machine;
 mod maven;
 mod named;
 mod needed;
 mod npm;
+mod obtain;
+mod owner;
+mod packaged;
+mod paths;
 mod pins;
-mod probe;
-mod progress;
+pub(crate) mod probe;
+pub(crate) mod progress;
+mod repository;
 mod store;
 mod system;
 mod unpack;
@@ -39,90 +48,26 @@ mod version;
 #[cfg(test)]
 mod tests;
 
-use std::path::{Path, PathBuf};
-
-use rqps_plan::{Build, Dbms, Flags, Source};
-use serde::{Deserialize, Serialize};
+use rqps_plan::{Build, Dbms, Source};
 
 pub use build::{
-    BuildError, Built, CommitBuild, CommitOutcome, CommitSteps, Failure, LAYOUTS,
-    LIMIT as BUILD_LIMIT, OfCommits, Options as BuildOptions, commit_build, commit_steps,
-    flags_of_layout, of_commits, tags,
+    BuildError, CommitBuild, CommitOutcome, CommitSteps, Failure, LAYOUTS, LIMIT as BUILD_LIMIT,
+    OfCommits, Options as BuildOptions, commit_build, commit_steps, flags_of_layout, of_commits,
+    tags,
 };
-pub(crate) use catalog::{ARM, BOTH, JAR, Package, Registry, X86};
+pub use built::Built;
 pub use checkout::{Checkout, CheckoutError, Commit};
 pub use error::SourceError;
 pub(crate) use flags::{of_pg_config, of_sqlite};
 pub use image::ImageError;
-pub use layout::Loader;
-pub(crate) use probe::{ask_library, vouched};
+pub use installed::{Archive, Available, Installed};
+pub use loader::Loader;
+pub(crate) use probe::vouched;
 pub use progress::{Progress, Tell};
 pub(crate) use store::Adding;
 
 use crate::home::Home;
 use machine::Machine;
-
-/// A build that can be started, with its known facts: builds of different packagers differ by more
-/// than their version.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Installed {
-    pub dbms: Dbms,
-    /// As its server reports it: `17.6`, or `19devel` for a user's own build.
-    pub version: String,
-    /// Its source; none for the user's own directory.
-    pub source: Option<Source>,
-    /// The directory of the build. Its contents may be below a `usr` in it: see
-    /// [`Installed::base`].
-    pub root: PathBuf,
-    /// The archives that it was unpacked from; none unless rqps fetched it. An image has its name
-    /// and the hash of its configuration, which has those of its layers.
-    pub archives: Vec<Archive>,
-    pub server_sha256: String,
-    /// The C library that the server needs: `musl`, or glibc with the oldest sufficient version,
-    /// such as `glibc 2.25`; or the one in the build, such as `its own glibc 2.41`.
-    pub libc: Option<String>,
-    /// `gcc (Debian 12.2.0-14+deb12u1) 12.2.0`
-    pub compiler: Option<String>,
-    /// How it was compiled; none only in the description of a build that an older rqps fetched,
-    /// until it is next read.
-    #[serde(default)]
-    pub flags: Option<Flags>,
-    /// How it finds its own libraries; none if it has none.
-    #[serde(default)]
-    pub loader: Option<Loader>,
-    /// How rqps built it; none if rqps did not.
-    #[serde(default)]
-    pub built: Option<Built>,
-}
-
-/// The files that a source's client has fetched, and how to run them.
-#[derive(Clone, Default)]
-struct Fetched {
-    archives: Vec<Archive>,
-    loader: Option<Loader>,
-}
-
-/// A fetched file.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Archive {
-    pub name: String,
-    pub sha256: String,
-}
-
-impl Archive {
-    fn of(file: &Path) -> Result<Archive, SourceError> {
-        Ok(Archive { name: store::file_name(file), sha256: digest::sha256(file)? })
-    }
-}
-
-/// The versions that can be fetched.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Available {
-    /// Newest first, each once: `17.6`.
-    pub versions: Vec<String>,
-    /// Why sources could not be asked, a line each.
-    pub unasked: Vec<String>,
-}
 
 /// Makes a build available: checks the named place, else the system, the store and the sources in
 /// that order, and fetches a missing build. A build in the store costs a few milliseconds and

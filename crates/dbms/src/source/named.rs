@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use std::fs;
 use std::io::{self, Read};
 use std::ops::Range;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -14,9 +13,9 @@ use rqps_system::{others_can_change, printable};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::catalog::{Package, Registry};
-use super::debian::{MAJOR, OPTIONAL};
+use super::catalog::{MAJOR, OPTIONAL, Package, Registry};
 use super::error::{SourceError, at};
+use super::repository::{ARMOURED, Repository, SCHEMES};
 use super::store;
 use crate::home::Home;
 
@@ -24,58 +23,8 @@ use crate::home::Home;
 const FILE: &str = "sources.toml";
 /// The keys of a repository, beside the packages of each DBMS.
 const KEYS: [&str; 5] = ["uri", "suite", "components", "key", "base"];
-/// The schemes of its address. Packages in a folder are copied, since apt would otherwise use them
-/// in place.
-const SCHEMES: [(&str, &str); 3] =
-    [("https://", "https://"), ("http://", "http://"), ("file:/", "copy:/")];
-/// A key in text form, as published.
-const ARMOURED: &[u8] = b"-----BEGIN PGP PUBLIC KEY BLOCK-----";
 /// The largest keyring.
 const LARGEST_KEY: u64 = 1 << 20;
-
-/// A repository of packages.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Repository {
-    pub(super) name: SourceName,
-    uri: String,
-    suite: String,
-    /// None where the suite is a folder with the packages.
-    components: Vec<String>,
-    /// The key for its lists.
-    key: Vec<u8>,
-    /// The suite of Debian with the dependencies of its packages; none if it has them itself.
-    pub(super) base: Option<String>,
-    /// The packages of each DBMS, the server's first.
-    packages: Vec<(Dbms, Vec<String>)>,
-}
-
-impl Repository {
-    /// Its source entry for apt, with its key in apt's folder. The user's settings cannot make it
-    /// less strict.
-    pub(super) fn stanza(&self, folder: &Path, arch: &str) -> Result<String, SourceError> {
-        // Apt recognises the kind of key by the file name.
-        let kind = if self.key.starts_with(ARMOURED) { "asc" } else { "gpg" };
-        let key = folder.join(format!("key.{kind}"));
-        fs::write(&key, &self.key).map_err(at(&key))?;
-        // Readable by the user that apt downloads as.
-        fs::set_permissions(&key, fs::Permissions::from_mode(0o644)).map_err(at(&key))?;
-        let scheme = SCHEMES.iter().find(|(scheme, _)| self.uri.starts_with(scheme));
-        let uri = scheme.map_or(Cow::from(&self.uri), |(scheme, apts)| {
-            Cow::from(self.uri.replacen(scheme, apts, 1))
-        });
-        let components = match &self.components[..] {
-            [] => String::new(),
-            components => format!("Components: {}\n", components.join(" ")),
-        };
-        Ok(format!(
-            "Types: deb\nURIs: {uri}\nSuites: {}\n{components}Architectures: {arch}\n\
-             Targets: Packages\nSigned-By: {}\nCheck-Date: yes\nCheck-Valid-Until: yes\n\
-             Allow-Insecure: no\nAllow-Weak: no\nAllow-Downgrade-To-Insecure: no\n",
-            self.suite,
-            key.display()
-        ))
-    }
-}
 
 /// The file in which the user names repositories.
 pub(super) fn file(home: &Home) -> PathBuf {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use rqps_plan::Dbms;
 
-use crate::descriptor::descriptor;
+use crate::registry::descriptor;
 
 /// Omitted from vendors' archives: paths with this start, or, after a star, with this end.
 const LEFT_OUT: &[&str] = &[

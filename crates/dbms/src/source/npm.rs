@@ -14,7 +14,7 @@ use super::error::{SourceError, at, client_failed};
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
 use super::unpack::{Compression, Part, Tarball, link_all};
-use super::{digest, store};
+use super::{digest, paths, store};
 
 /// npm packages cannot hold symbolic links, so this file of the build lists them.
 const LINKS: &str = "pg-symlinks.json";
@@ -102,7 +102,7 @@ fn verify(file: &Path, integrity: &str) -> Result<(), SourceError> {
     if integrity.split_whitespace().any(|expected| expected == found) {
         return Ok(());
     }
-    let archive = store::file_name(file);
+    let archive = paths::file_name(file);
     Err(SourceError::Checksum { archive, expected: integrity.to_string(), found })
 }
 

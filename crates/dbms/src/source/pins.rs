@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use super::catalog::Package;
 use super::error::{SourceError, at};
+use super::installed::Archive;
+use super::packaged::Packaged;
 use super::progress::{Progress, Tell};
-use super::version::Packaged;
-use super::{Archive, digest, store};
+use super::{digest, store};
 
 /// A line for each version of a package: source, package, version, hash.
 pub(super) const RELEASED: &str = include_str!("pins.txt");

@@ -15,9 +15,12 @@ use rustix::process::Signal;
 
 use super::error::{SourceError, at};
 use super::flags::{self, Looked};
+use super::installed::{Fetched, Installed};
+use super::layout::server;
 use super::progress::{Progress, Tell};
-use super::{Fetched, Installed, digest, layout, libraries};
-use crate::descriptor::{TellsVersion, descriptor};
+use super::{digest, known_libraries, loader};
+use crate::descriptor::TellsVersion;
+use crate::registry::descriptor;
 
 /// How long a program may take to report its version: the first read from a slow disk takes
 /// seconds.
@@ -93,34 +96,6 @@ pub(super) fn flags(installed: &Installed) -> Result<Flags, SourceError> {
     }))
 }
 
-/// The server's program in a build's folder.
-pub(super) fn server(dbms: Dbms, root: &Path) -> Result<PathBuf, SourceError> {
-    if descriptor(dbms, None).version.is_of_a_library() && root.is_file() {
-        return Ok(root.to_path_buf());
-    }
-    let programs = descriptor(dbms, None).programs;
-    let mut servers = programs.iter().flat_map(|program| place(root, program));
-    servers.find(|server| server.is_file()).ok_or_else(|| {
-        let usual = programs
-            .iter()
-            .filter(|program| program.starts_with("bin/") || program.ends_with(".so"));
-        let program = usual.copied().collect::<Vec<_>>().join(" or ");
-        SourceError::NotABuild { path: root.to_path_buf(), program }
-    })
-}
-
-/// The path of a program below a root, where a star is the end of a folder's name. None where it
-/// matches several names, since the right one is unknown.
-fn place(root: &Path, program: &str) -> Option<PathBuf> {
-    let Some((above, below)) = program.split_once("*/") else { return Some(root.join(program)) };
-    let (above, start) = above.rsplit_once('/').unwrap_or(("", above));
-    let names = fs::read_dir(root.join(above)).into_iter().flatten().flatten();
-    let names =
-        names.filter(|name| name.file_name().as_encoded_bytes().starts_with(start.as_bytes()));
-    let mut found = names.map(|name| name.path().join(below)).filter(|place| place.is_file());
-    found.next().filter(|_| found.next().is_none())
-}
-
 /// Asks the server for its version, with the command to run it.
 pub(super) fn version(
     dbms: Dbms,
@@ -170,7 +145,7 @@ fn told_version(
     if !said.status.success() {
         if let Some(library) = missing_library(&said.stderr) {
             let (program, library) = (server.to_path_buf(), library.to_string());
-            let package = libraries::package(&library);
+            let package = known_libraries::package(&library);
             return Err(SourceError::MissingLibrary { program, library, package });
         }
         let reason = said.stderr.lines().find(|line| !line.trim().is_empty());
@@ -271,7 +246,7 @@ fn missing_library(stderr: &str) -> Option<&str> {
 fn own_libc(loader: &Path, tell: &mut Tell) -> Result<Option<String>, SourceError> {
     let asking = Progress::Asking { server: loader.to_path_buf() };
     let said = ask(loader, &["--version".into()], PATIENCE, asking, tell)?;
-    if layout::is_of_musl(loader) {
+    if loader::is_of_musl(loader) {
         let version = said.stderr.lines().find_map(|line| line.strip_prefix("Version "));
         return Ok(version.map(|version| format!("its own musl {version}")));
     }

@@ -13,17 +13,18 @@ use rustix::fs::syncfs;
 use tempfile::TempDir;
 
 use super::error::{SourceError, at};
+use super::installed::Installed;
+use super::paths::UNFINISHED;
 use super::progress::{Progress, Tell};
-use super::{Installed, probe, version};
-use crate::descriptor::{FlagsIn, descriptor};
+use super::{layout, probe, version};
+use crate::descriptor::FlagsIn;
 use crate::home::Home;
+use crate::registry::descriptor;
 
 /// The description in a build's folder; written last.
 const DESCRIPTION: &str = "installed.json";
 /// Files in a build's folder that are not its own.
 pub(super) const BUILD_FILES: [&str; 2] = [DESCRIPTION, "build.log"];
-/// The start of the names of folders that are being filled or removed.
-const UNFINISHED: &str = ".tmp-";
 
 /// A version's complete build in the store, if it exists. No process is started.
 pub(super) fn find(
@@ -88,7 +89,7 @@ fn read(root: &Path) -> Option<Installed> {
     let mut installed: Installed = serde_json::from_str(&text).ok()?;
     // The store may have been moved.
     installed.root = root.to_path_buf();
-    probe::server(installed.dbms, root).ok()?;
+    layout::server(installed.dbms, root).ok()?;
     Some(installed)
 }
 
@@ -241,12 +242,6 @@ impl Adding {
     }
 }
 
-/// The permanent folder around a path in an unfinished one, for messages.
-pub(super) fn lasting(path: &Path) -> &Path {
-    let is_unfinished = |path: &&Path| file_name(path).starts_with(UNFINISHED);
-    path.ancestors().find(is_unfinished).and_then(Path::parent).unwrap_or(path)
-}
-
 /// The one file with this extension that a client has created in a folder.
 pub(super) fn only_file(folder: &Path, extension: &str) -> Result<PathBuf, SourceError> {
     let entries = fs::read_dir(folder).map_err(at(folder))?;
@@ -268,8 +263,4 @@ pub(super) fn read_text(path: &Path) -> Result<String, SourceError> {
     let mut text = String::new();
     file.take(MOST).read_to_string(&mut text).map_err(at(path))?;
     Ok(text)
-}
-
-pub(super) fn file_name(path: &Path) -> String {
-    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -9,8 +9,9 @@ use rqps_system::program;
 use super::error::SourceError;
 use super::machine::Machine;
 use super::progress::{Progress, Tell};
-use super::{probe, version};
-use crate::descriptor::{Installs, descriptor};
+use super::{layout, probe, version};
+use crate::descriptor::Installs;
+use crate::registry::descriptor;
 
 /// A build of the system, not examined yet.
 pub(super) struct Found {
@@ -29,7 +30,7 @@ pub(super) fn builds(
     let mut found: Vec<Found> = Vec::new();
     for root in roots(dbms, machine, tell)? {
         let Ok(root) = root.canonicalize() else { continue };
-        let Ok(server) = probe::server(dbms, &root) else { continue };
+        let Ok(server) = layout::server(dbms, &root) else { continue };
         if found.iter().any(|other| other.root == root) {
             continue;
         }

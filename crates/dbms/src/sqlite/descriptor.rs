@@ -1,14 +1,11 @@
 //! The descriptor of SQLite.
 
-use rqps_plan::{Build, CacheNeed, Contender, Dbms};
+use rqps_plan::{CacheNeed, Dbms};
 use rqps_wire::SqliteLibrary;
 
-use super::Sqlite;
-use crate::Dialect;
+use super::library::load;
 use crate::descriptor::{CacheSetting, Descriptor, FlagsIn, Footprint, Installs, TellsVersion};
-use crate::error::DbmsError;
-use crate::home::Home;
-use crate::source::{self, Tell};
+use crate::dialect::Dialect;
 
 pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     dbms: Dbms::Sqlite,
@@ -21,7 +18,7 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         "lib/*/libsqlite3.so.0",
         "lib64/libsqlite3.so.0",
     ],
-    version: TellsVersion::Loaded(|path| super::load(path).map(SqliteLibrary::version)),
+    version: TellsVersion::Loaded(|path| load(path).map(SqliteLibrary::version)),
     numbers: |_| 3,
     installed: Installs::InPrefixes,
     flags: FlagsIn::Notes,
@@ -52,19 +49,4 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
         keeps_logs: false,
         build: 0,
     },
-    prepare,
-    remote: None,
-    target: None,
 };
-
-fn prepare(
-    home: &Home,
-    contender: &Contender,
-    tell: &mut Tell,
-) -> Result<Box<dyn crate::Dbms>, DbmsError> {
-    let installed = match &contender.build {
-        Build::Any => None,
-        build => Some(source::obtain(home, contender.dbms, build, tell)?),
-    };
-    Ok(Box::new(Sqlite::prepare(contender, installed)?))
-}

@@ -2,7 +2,7 @@
 
 use rqps_wire::{Connection, Error};
 
-use crate::dialect::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
+use crate::sql::{Backslash, Body, Forced, Indexes, Lexis, Partitions, Sql, Transactions};
 
 pub(crate) static SQL: Sql = Sql {
     name: "sqlite",

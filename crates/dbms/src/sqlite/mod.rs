@@ -1,29 +1,33 @@
 //! SQLite, the one in this binary or a library: a file, and pragmas for settings.
 
-mod descriptor;
-mod dialect;
+pub(crate) mod descriptor;
+pub(crate) mod dialect;
+mod library;
 pub(crate) mod query_plan;
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use rqps_plan::{Contender, Flags};
+use rqps_plan::{Build, Contender, Flags};
 use rqps_system::Cancel;
 use rqps_wire::{Connection, SqliteLibrary, Target, scalar};
 
 use crate::config::{Settings, Vocabulary};
+use crate::driver::DbmsDriver;
 use crate::error::DbmsError;
 use crate::files;
 use crate::home::Home;
 use crate::in_force::InForce;
 use crate::meter::EngineMeter;
 use crate::process_settings::ProcessSettings;
-use crate::source::{self, SourceError};
-use crate::{Dbms, Installed, Place, Quiesce, Server};
+use crate::source;
+use crate::source::installed::Installed;
+use crate::source::progress::Tell;
+use crate::{Dbms, Place, Quiesce, Server};
 
-pub(crate) use descriptor::DESCRIPTOR;
-pub(crate) use dialect::SQL;
+use descriptor::DESCRIPTOR;
+use library::load;
 
 /// The database's file in its data directory.
 const FILE: &str = "ib.sqlite";
@@ -79,6 +83,9 @@ fn memory(library: SqliteLibrary) -> Target {
     Target::Sqlite { library, path: ":memory:".into(), pragmas: Vec::new() }
 }
 
+pub(crate) static DRIVER: DbmsDriver =
+    DbmsDriver { of: &[&DESCRIPTOR], prepare, remote: None, target: None };
+
 pub(crate) struct Sqlite {
     library: SqliteLibrary,
     /// The build of a loaded library; none for the one in this binary.
@@ -119,14 +126,6 @@ impl Sqlite {
         try_out(library, &pragmas)?;
         Ok(Sqlite { library, installed, flags, pragmas, process })
     }
-}
-
-/// Loads a library of SQLite.
-fn load(path: &Path) -> Result<SqliteLibrary, SourceError> {
-    SqliteLibrary::load(path).map_err(|error| SourceError::NoLibrary {
-        library: path.to_path_buf(),
-        reason: error.to_string(),
-    })
 }
 
 /// Tests the pragmas on a temporary file: SQLite silently ignores invalid ones.
@@ -283,6 +282,18 @@ impl Server for Open {
     fn discard(&mut self) -> Result<(), DbmsError> {
         fs::remove_dir_all(&self.data).map_err(DbmsError::file("remove", &self.data))
     }
+}
+
+fn prepare(
+    home: &Home,
+    contender: &Contender,
+    tell: &mut Tell,
+) -> Result<Box<dyn Dbms>, DbmsError> {
+    let installed = match &contender.build {
+        Build::Any => None,
+        build => Some(source::obtain(home, contender.dbms, build, tell)?),
+    };
+    Ok(Box::new(Sqlite::prepare(contender, installed)?))
 }
 
 #[cfg(test)]

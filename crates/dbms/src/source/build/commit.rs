@@ -12,13 +12,15 @@ use super::error::{BuildError, Failure};
 use super::recipe::Recipe;
 use super::variant::Options;
 use super::workshop::Workshop;
-use super::{Archive, Installed, Maker, Means, Noted, estimate, failures, store};
+use super::{Maker, Means, Noted, estimate, failures};
 use crate::home::Home;
 use crate::source::checkout::{Checkout, Commit};
 use crate::source::error::SourceError;
 use crate::source::executed;
+use crate::source::installed::{Archive, Installed};
 use crate::source::machine::Machine;
 use crate::source::progress::Tell;
+use crate::source::store;
 
 /// The first part of the folder names of such builds.
 const KIND: &str = "git";

@@ -6,12 +6,13 @@ use std::path::Path;
 use rqps_plan::{Dbms, Source};
 
 use super::recipe::Suite;
-use super::supply::Supplied;
+use super::supplied::Supplied;
 use crate::source::apt::Apt;
 use crate::source::error::{SourceError, at};
 use crate::source::machine::Machine;
+use crate::source::packaged;
+use crate::source::packaged::Packaged;
 use crate::source::progress::{Progress, Tell};
-use crate::source::version::{self, Packaged};
 
 /// A package in a suite.
 pub(super) struct Place<'a> {
@@ -38,8 +39,8 @@ impl Place<'_> {
         let names = apt.source_versions(package, tell)?;
         let parse = |name: &String| Packaged::parse(self.dbms, &Source::Debian, name);
         let packaged: Vec<Packaged> = names.iter().filter_map(parse).collect();
-        let Some(chosen) = version::choose(&packaged, wanted) else {
-            let has = version::newest_first(&packaged).join(", ");
+        let Some(chosen) = packaged::choose(&packaged, wanted) else {
+            let has = packaged::newest_first(&packaged).join(", ");
             return Err(failed(format!("{suite} has {package} {has}, not {wanted}")));
         };
         apt.download_tarball(&format!("{package}={}", chosen.name), tell)?;

@@ -1,9 +1,8 @@
 //! Failed builds, so that none is tried again for minutes: a folder for each, under the key of the
 //! build, with its log.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -11,7 +10,7 @@ use super::error::Failure;
 use super::steps;
 use crate::home::Home;
 use crate::source::error::{SourceError, at};
-use crate::source::store;
+use crate::source::{paths, store};
 
 /// In the folder with all sources.
 const FAILED: &str = "failed";
@@ -36,7 +35,7 @@ pub(super) fn keep(home: &Home, folder: &str, failure: Failure) -> Result<Failur
         contender: failure.contender.clone(),
         step: failure.step.clone(),
         reason: failure.reason.clone(),
-        log: store::file_name(&log),
+        log: paths::file_name(&log),
     };
     let description = kept.join(DESCRIPTION);
     store::replace(&description, |file| Ok(serde_json::to_writer_pretty(file, &record)?))?;

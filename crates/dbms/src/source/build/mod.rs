@@ -7,11 +7,12 @@
 mod commit;
 mod compiler;
 mod debian_source;
-mod error;
+pub(super) mod error;
 mod failures;
 mod recipe;
 mod releases;
 mod steps;
+mod supplied;
 mod supply;
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,6 @@ use std::time::{Duration, SystemTime};
 use rqps_observe::{LockError, SessionLock};
 use rqps_plan::{Dbms, Source};
 use rqps_system::{User, act_as};
-use serde::{Deserialize, Serialize};
 
 pub use commit::{
     CommitBuild, CommitOutcome, CommitSteps, LAYOUTS, OfCommits, commit_build, commit_steps,
@@ -35,40 +35,25 @@ pub use commit::{
 pub use error::{BuildError, Failure};
 pub use variant::{LIMIT, Options};
 
+use super::built::Built;
 use super::error::{SourceError, at};
+use super::installed::{Archive, Fetched, Installed};
 use super::machine::Machine;
+use super::owner::owner;
 use super::progress::{Progress, Tell};
-use super::{Archive, Fetched, Installed, digest, pins, probe, store, version};
+use super::{digest, paths, pins, probe, store, version};
 use crate::home::Home;
 use compiler::{Compiler, Identity};
 use recipe::{Recipe, Way};
 pub(super) use releases::releases;
 use steps::{Outcome, Steps};
-use supply::{Places, Supplied};
+use supplied::Supplied;
+use supply::Places;
 use variant::Key;
-pub(super) use workshop::owner;
 use workshop::{Workshop, pack};
 
 /// The log file in a build's folder.
 const LOG: &str = "build.log";
-
-/// How a build was made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Built {
-    /// Its name after the version; none for a release built by the recipe without changes.
-    pub variant: Option<String>,
-    /// The hash of the recipe.
-    pub recipe: String,
-    /// What the compiler is called, and what it calls itself.
-    pub cc: String,
-    pub compiler: String,
-    pub flags: String,
-    pub lto: bool,
-    /// The time that it took.
-    pub seconds: f64,
-    /// When it was done, in seconds since 1970.
-    pub made: u64,
-}
 
 // Seconds are not computed here.
 impl Eq for Built {}
@@ -185,7 +170,7 @@ impl Sources {
     fn name(&self) -> String {
         match self {
             Sources::Tarball(supplied) => supplied.name.clone(),
-            Sources::Tree { folder, .. } => store::file_name(folder),
+            Sources::Tree { folder, .. } => paths::file_name(folder),
         }
     }
 }

@@ -2,22 +2,22 @@
 //! source packages, or upstream's site, in this order.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{fs, io};
 
 use rqps_plan::Source;
 
 use super::error::BuildError;
 use super::recipe::Recipe;
+use super::supplied::Supplied;
 use super::{debian_source, failures};
 use crate::home::Home;
 use crate::source::client::{Client, DOWNLOAD};
 use crate::source::error::{SourceError, at, client_failed};
 use crate::source::machine::Machine;
 use crate::source::progress::{Progress, Tell};
-use crate::source::{digest, store, version};
+use crate::source::{store, version};
 
 /// A folder or URL with tarballs in the layout of upstream's site.
 const SOURCES: &str = "RQPS_SOURCES";
@@ -30,54 +30,6 @@ const CURL: Client = Client {
     install: "'apt-get install curl'",
     environment: &["CURL_*"],
 };
-
-/// A tarball, in a folder that only rqps's user can enter.
-pub(super) struct Supplied {
-    pub(super) file: PathBuf,
-    /// Its name in messages.
-    pub(super) name: String,
-    pub(super) sha256: String,
-    /// From its place; none for a file that the user named.
-    pub(super) version: Option<String>,
-    /// Whether it matched a published hash or a signature.
-    pub(super) is_verified: bool,
-}
-
-impl Supplied {
-    pub(super) fn at(file: PathBuf, version: Option<String>) -> Result<Supplied, SourceError> {
-        let (name, sha256) = (store::file_name(&file), digest::sha256(&file)?);
-        Ok(Supplied { file, name, sha256, version, is_verified: false })
-    }
-
-    /// Compares its hash with the one in a list in the form of `sha256sum`.
-    fn verify(&mut self, list: &str, whose: &str) -> Result<(), SourceError> {
-        let published = published(list, &self.name);
-        let unlisted = || SourceError::Client {
-            program: whose.to_string(),
-            reason: format!("it has no SHA-256 of {}", self.name),
-        };
-        let expected = published.ok_or_else(unlisted)?;
-        if expected != self.sha256 {
-            let (archive, found) = (self.name.clone(), self.sha256.clone());
-            return Err(SourceError::Checksum { archive, expected, found });
-        }
-        self.is_verified = true;
-        Ok(())
-    }
-}
-
-/// The SHA-256 of a file in a list: `<hash>  <name>`, or only the hash.
-fn published(list: &str, name: &str) -> Option<String> {
-    let is_hash = |word: &str| word.len() == 64 && word.bytes().all(|b| b.is_ascii_hexdigit());
-    list.lines().find_map(|line| {
-        let mut words = line.split_whitespace();
-        let hash = words.next().filter(|word| is_hash(word))?;
-        let is_of_it = words
-            .next()
-            .is_none_or(|listed| listed.trim_start_matches('*').rsplit('/').next() == Some(name));
-        is_of_it.then(|| hash.to_ascii_lowercase())
-    })
-}
 
 /// The folder of kept tarballs, for further builds.
 fn kept_in(home: &Home) -> Result<PathBuf, SourceError> {
@@ -372,21 +324,4 @@ pub(super) fn copied(
 fn folders(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).filter(|path| path.is_dir()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_published_hash_is_that_of_the_file() {
-        let (a, b) = ("A".repeat(64), "b".repeat(64));
-        let list = format!("{a}  one.tar.gz\n{b} *./two.tar.gz\n");
-        assert_eq!(published(&list, "one.tar.gz"), Some("a".repeat(64)));
-        assert_eq!(published(&list, "two.tar.gz"), Some(b.clone()));
-        assert_eq!(published(&list, "three.tar.gz"), None);
-        assert_eq!(published(&format!("{b}\n"), "any"), Some(b));
-        assert_eq!(published("<html>not found</html>", "any"), None);
-        assert_eq!(published("", "any"), None);
-    }
 }

@@ -178,7 +178,7 @@ fn a_build_is_made_once_and_found_by_its_name() {
     assert_eq!((made.version.as_str(), made.source.clone()), ("17.6", Some(Source::Src)));
     assert_eq!(made.contender().as_deref(), Some("postgres@src-17.6"));
     assert_eq!(made.archives[0].name, "postgresql-17.6.tar.gz");
-    let folder = store::file_name(&made.root);
+    let folder = paths::file_name(&made.root);
     assert!(folder.starts_with(&format!("src-{}-", &made.archives[0].sha256[..12])), "{folder}");
     assert_eq!(world.kept(), [folder], "nothing else is left of it");
     let built = made.built.clone().unwrap();

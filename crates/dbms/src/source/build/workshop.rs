@@ -3,7 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, Seek, SeekFrom};
-use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, SystemTime};
@@ -234,13 +234,6 @@ fn append<W: io::Write>(tar: &mut tar::Builder<W>, folder: &Path, inside: &Path)
         }
     }
     Ok(())
-}
-
-/// The user that reads the files of a folder: its owner, where that is not rqps's own user.
-pub(in crate::source) fn owner(folder: &Path) -> io::Result<Option<User>> {
-    let found = folder.metadata()?;
-    let is_foreign = rustix::process::geteuid().is_root() && found.uid() != 0;
-    Ok(is_foreign.then_some(User { uid: found.uid(), gid: found.gid() }))
 }
 
 /// Gives every file the same modification time. Otherwise it would be the time of unpacking, and

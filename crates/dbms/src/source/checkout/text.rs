@@ -2,7 +2,7 @@
 
 use rqps_plan::suggestion;
 
-use super::{Commit, SUBMODULE};
+use super::commit::{Commit, SUBMODULE};
 
 /// A commit as git prints it: no subject or name of a file can contain these characters.
 pub(super) const FORMAT: &str = "%x01%H%x02%T%x02%P%x02%s";

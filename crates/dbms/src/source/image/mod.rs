@@ -3,7 +3,7 @@
 //! container is run, and nothing of an image but its server's programs.
 
 mod engine;
-mod error;
+pub(super) mod error;
 mod manifest;
 
 use std::fs;
@@ -17,13 +17,15 @@ pub use error::ImageError;
 use manifest::ImageFile;
 
 use super::error::{SourceError, at};
-use super::layout::Loader;
+use super::installed::{Archive, Fetched, Installed};
+use super::loader::Loader;
 use super::machine::{Machine, own};
 use super::progress::{Progress, Tell};
 use super::unpack::{Layers, Most, Part};
-use super::{Archive, Fetched, Installed, debian, needed, probe, store};
-use crate::descriptor::{Installs, descriptor};
+use super::{debian, layout, needed, probe, store};
+use crate::descriptor::Installs;
 use crate::home::Home;
+use crate::registry::descriptor;
 
 /// How much of an image's hash is in the name of its folder.
 const SHORT: usize = 16;
@@ -138,7 +140,7 @@ fn describe(
             other => other,
         }
     };
-    let server = probe::server(dbms, root).map_err(of_image)?;
+    let server = layout::server(dbms, root).map_err(of_image)?;
     let no_start = |reason| ImageError::NoStart { image: image.to_string(), reason };
     let loader = loader(root, &server)?.map_err(no_start)?;
     if let (Some(loader), Installs::ByVersion) = (&loader, descriptor(dbms, None).installed) {

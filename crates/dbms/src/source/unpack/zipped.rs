@@ -13,8 +13,8 @@ use zip::read::ZipFile;
 
 use super::{Kind, Part, TakesMembers, Target};
 use crate::source::error::{SourceError, at};
+use crate::source::paths::lasting;
 use crate::source::progress::{Progress, Tell};
-use crate::source::store::lasting;
 
 /// Folders that contain only programs: some tools for zip files lose the mode.
 const OF_PROGRAMS: [&str; 4] = ["bin", "sbin", "libexec", "scripts"];

@@ -129,7 +129,7 @@ fn what_a_killed_build_left_is_removed() {
     fs::create_dir_all(&left).unwrap();
     fs::write(left.join("half"), "").unwrap();
     let made = world.make("17.6", Options::default()).unwrap();
-    assert_eq!(world.kept(), [store::file_name(&made.root)]);
+    assert_eq!(world.kept(), [paths::file_name(&made.root)]);
 }
 
 #[test]
