@@ -15,10 +15,12 @@ use crate::arm::Arm;
 use crate::arrivals::Arrivals;
 use crate::client_cpus::ClientCpus;
 use crate::confine::confine;
-use crate::selftest::limit;
+use crate::error::LabError;
+use crate::lab::Lab;
+use crate::selftest::limit::limit;
 use crate::stage::{Stage, with_last_words};
 use crate::trying::Trying;
-use crate::{Event, Lab, LabError, task};
+use crate::{Event, task};
 
 /// An arm whose server is up.
 pub(crate) struct Alone<'a> {

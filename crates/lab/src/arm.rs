@@ -4,7 +4,7 @@
 use rqps_plan::{CONTROL, Contender, Dbms, Injection, Plan, control_of};
 use rqps_workload::Dialect;
 
-use crate::selftest::Treatment;
+use crate::selftest::treatment::Treatment;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Arm {

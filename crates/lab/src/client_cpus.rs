@@ -4,7 +4,9 @@
 use rqps_observe::{Placement, allowed_cpus, pin_thread};
 use rqps_plan::Plan;
 
-use crate::{Event, Lab, LabError};
+use crate::Event;
+use crate::error::LabError;
+use crate::lab::Lab;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ClientCpus {

@@ -5,7 +5,7 @@ use rqps_observe::{Group, GroupError, GroupVersion};
 use rqps_plan::{Memory, Plan};
 use rqps_store::MemoryHold;
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// Puts a newly started server into a group with the limit. The server leaves the group when the
 /// value is dropped.

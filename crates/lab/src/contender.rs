@@ -15,9 +15,11 @@ use rqps_workload::Task;
 use crate::alone::{Alone, Next};
 use crate::arm::{Arm, arms};
 use crate::client_cpus::ClientCpus;
-use crate::selftest::Treatment;
+use crate::error::{LabError, file_error};
+use crate::lab::Lab;
+use crate::selftest::treatment::Treatment;
 use crate::stage::{measurement, round};
-use crate::{Event, Lab, LabError, other_disk};
+use crate::{Event, other_disk};
 
 /// Connections beside those of the clients: for maintenance, for checks, and those that the server
 /// reserves.
@@ -270,14 +272,6 @@ fn start_afresh(place: &Place) -> Result<(), LabError> {
         fs::remove_dir_all(&place.data).map_err(file_error("remove", &place.data))?;
     }
     Ok(())
-}
-
-pub(crate) fn file_error(
-    what: &'static str,
-    path: &Path,
-) -> impl FnOnce(std::io::Error) -> LabError {
-    let path = PathBuf::from(path);
-    move |source| LabError::Dbms(rqps_dbms::DbmsError::File { what, path, source })
 }
 
 pub(crate) fn describe(

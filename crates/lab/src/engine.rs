@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rqps_dbms::{EngineMeter, Server};
 use rqps_store::{EngineSample, Measurement};
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// Does the work of a task between two readings of the DBMS's counters, which are kept. A separate
 /// thread reads them every second, so that a DBMS that does not answer delays nothing.

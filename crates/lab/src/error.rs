@@ -1,5 +1,6 @@
 //! Why a run, or a contender's part of it, ends early.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rqps_dbms::DbmsError;
@@ -9,7 +10,7 @@ use rqps_store::StoreError;
 use rqps_workload::{CheckError, WorkloadError};
 
 use crate::arrivals::TooFewArrivals;
-use crate::compare::StoredBaselineError;
+use crate::compare::stored_baseline_error::StoredBaselineError;
 
 #[derive(Debug, thiserror::Error)]
 pub enum LabError {
@@ -211,6 +212,14 @@ impl From<Failure> for LabError {
             }
         }
     }
+}
+
+pub(crate) fn file_error(
+    what: &'static str,
+    path: &Path,
+) -> impl FnOnce(std::io::Error) -> LabError {
+    let path = PathBuf::from(path);
+    move |source| LabError::Dbms(rqps_dbms::DbmsError::File { what, path, source })
 }
 
 #[cfg(test)]

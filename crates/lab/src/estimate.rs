@@ -8,7 +8,7 @@ use rqps_dbms::{Descriptor, Footprint, descriptor};
 use rqps_plan::{Build, CacheNeed, Contender, Dbms, Plan, Workload};
 use rqps_workload::{Rest, Takes, Task};
 
-use crate::LabError;
+use crate::error::LabError;
 
 mod comparison;
 

@@ -11,8 +11,7 @@ use rqps_plan::Contender;
 use rqps_store::write_whole;
 use rqps_system::others_can_change;
 
-use crate::LabError;
-use crate::contender::file_error;
+use crate::error::{LabError, file_error};
 
 /// The list, beside a run's data directories: a path on each line.
 pub(crate) const LIST: &str = "disks";

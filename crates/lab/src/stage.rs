@@ -9,10 +9,12 @@ use rqps_plan::Operation;
 use rqps_store::{Measurement, Planning, RoundRecord, Second, StatementRecord, WorkRecord};
 use rqps_workload::{Explained, Task};
 
+use crate::Event;
 use crate::arrivals::Arrivals;
+use crate::error::LabError;
+use crate::lab::Lab;
 use crate::measure::Window;
 use crate::trying::Trying;
-use crate::{Event, Lab, LabError};
 
 /// The context of a task.
 pub(crate) struct Stage<'a, 'l> {

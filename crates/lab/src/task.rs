@@ -9,9 +9,10 @@ use rqps_store::{Measurement, WorkRecord};
 use rqps_workload::{Cast, Counted, Driver, Part, Rest, Task};
 
 use crate::engine;
+use crate::error::LabError;
 use crate::measure::{Ready, SECOND, Tick, Window, measure};
 use crate::stage::{Stage, add_window, kept, note_planning};
-use crate::{Event, LabError, Pace};
+use crate::{Event, Pace};
 
 /// Runs a task, and fills in what is measured. `attempt` counts from 1.
 pub(crate) fn run(

@@ -1,7 +1,7 @@
 //! Whether all arms answer alike: before anything is measured, each query is executed by all of
 //! them, on copies of the first load.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rqps_plan::{Method, RowsVerdict, Workload};
 use rqps_store::{AnswerRecord, RunDirectory};
@@ -11,15 +11,15 @@ use rqps_workload::{
 
 use super::loads::load;
 use super::parts::Parts;
-use super::round::{Round, Scene, Setting};
+use super::round::Round;
+use super::setting::{Failing, Scene, Setting};
+use crate::Event;
+use crate::error::LabError;
+use crate::lab::Lab;
 use crate::stage::kept;
-use crate::{Event, Lab, LabError};
 
 /// The round whose load is copied.
 const ROUND: u32 = 1;
-
-/// The tests that an arm cannot execute, with the arm.
-pub(crate) type Failing = BTreeSet<(String, String)>;
 
 /// Compares the answers that the run directory lacks. Returns the tests that fail.
 pub(super) fn make(

@@ -7,8 +7,8 @@ use rqps_workload::Task;
 
 use super::others::WatchedServer;
 use super::path::{RoundTrip, exchange};
-use super::runs::Turn;
-use crate::LabError;
+use crate::arm::Arm;
+use crate::error::LabError;
 
 pub(super) struct Beside {
     trip: Option<RoundTrip>,
@@ -17,12 +17,16 @@ pub(super) struct Beside {
 
 impl Beside {
     /// Begins before any client of the run is there.
-    pub(super) fn begin(turn: &Turn<'_>, server: &dyn Server) -> Result<Beside, LabError> {
-        let trip = match turn.setting.arms.iter().any(|arm| arm.is_remote) {
+    pub(super) fn begin(
+        arms: &[Arm],
+        place: usize,
+        server: &dyn Server,
+    ) -> Result<Beside, LabError> {
+        let trip = match arms.iter().any(|arm| arm.is_remote) {
             true => round_trip(server)?,
             false => None,
         };
-        Ok(Beside { trip, watched: WatchedServer::of(vec![turn.place], |_| server)? })
+        Ok(Beside { trip, watched: WatchedServer::of(vec![place], |_| server)? })
     }
 
     /// Looks at sessions of others if it is time to.

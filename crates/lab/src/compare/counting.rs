@@ -20,7 +20,7 @@ use rqps_observe::{
 };
 use rqps_wire::Interrupter;
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// The client waits so long before each operation, so that the server always waits for it. A server
 /// that finds the next statement already there takes a shorter way, by chance.

@@ -12,7 +12,7 @@ use rqps_load::{Slice, Slicing, Turns};
 use rqps_workload::Task;
 
 use super::order::order;
-use crate::LabError;
+use crate::error::LabError;
 
 /// The warm-up as a share of a test's time, since servers were just started.
 pub(crate) const WARM_UP: f64 = 0.2;

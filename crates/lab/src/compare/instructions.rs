@@ -19,12 +19,15 @@ use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
 use super::counting::{ClientCrew, CountedServer, ServerCount};
-use super::loads::{Folders, load, unload};
+use super::folders::Folders;
+use super::loads::{load, unload};
 use super::profile::{Chosen, choose};
-use super::round::Setting;
+use super::setting::Setting;
+use crate::Event;
 use crate::arm::Arm;
+use crate::error::LabError;
+use crate::lab::Lab;
 use crate::stage::with_last_words;
-use crate::{Event, Lab, LabError};
 
 /// The load whose copies are counted on.
 const LOAD: u32 = 1;

@@ -12,16 +12,18 @@ use rqps_plan::ServiceLevel;
 use rqps_store::{Measurement, RunDirectory};
 use rqps_workload::{Driver, Task};
 
-use super::Journal;
 use super::beside::Beside;
+use super::journal::Journal;
 use super::parts::fit;
-use super::round::Draw;
 use super::runs::{Done, Kept, REST, Run, Turn, WAKE};
+use super::setting::Draw;
+use crate::Event;
 use crate::alone::Alone;
 use crate::arrivals::Arrivals;
+use crate::error::LabError;
+use crate::lab::Lab;
 use crate::stage::measurement;
 use crate::trying::Trying;
-use crate::{Event, Lab, LabError};
 
 /// The rates that are tried, by test and arm: from what the arm did in a closed loop in its first
 /// round of this session.
@@ -365,7 +367,7 @@ impl Trier<'_, '_> {
         }
         let mut measured = measurement(task);
         let attempt = number as u32 + 1;
-        let mut beside = Beside::begin(turn, &*next.server)?;
+        let mut beside = Beside::begin(turn.setting.arms, turn.place, &*next.server)?;
         let run = |lab: &mut Lab<'_>| next.run(lab, attempt, &mut measured);
         let (started, jump, ()) = turn.within(lab, task, (self.of_round, &mut beside), run)?;
         // A try that was made longer sent more than its last part.

@@ -9,8 +9,8 @@ use std::time::Duration;
 use rqps_load::{Cancel, Failure, Overdue, Relay, Slice, Slicing, Turns};
 use rqps_workload::TimeLimit;
 
-use super::pass::driven;
-use crate::LabError;
+use super::blame::driven;
+use crate::error::LabError;
 
 /// A contender may take so many times as long as the slowest execution of the baseline,
 const FACTOR: u32 = 50;

@@ -5,13 +5,17 @@
 
 mod answers;
 mod beside;
+mod blame;
 mod carried;
 mod counting;
 mod cut;
+mod folders;
 mod instructions;
+mod journal;
 mod largest_rate;
 mod limits;
 mod loads;
+mod lost;
 mod order;
 mod others;
 mod parts;
@@ -21,8 +25,11 @@ mod profile;
 mod remote;
 mod round;
 mod runs;
+mod seating;
 mod seats;
+mod setting;
 mod stored_baseline;
+pub(crate) mod stored_baseline_error;
 mod together;
 mod turn;
 
@@ -33,33 +40,36 @@ use rand::seq::SliceRandom;
 use rqps_dbms::Dbms;
 use rqps_observe::{ReferenceLoop, ReferenceLoops};
 use rqps_plan::{Comparison, Method, Plan};
-use rqps_store::{Measurement, RoundRecord, RunDirectory, Status};
+use rqps_store::{Measurement, RunDirectory, Status};
 use rqps_workload::Task;
 
-use crate::arm::{Arm, arms};
+use crate::arm::arms;
 use crate::client_cpus::ClientCpus;
 use crate::contender::folder;
+use crate::error::LabError;
 use crate::event::Enough;
+use crate::lab::{Lab, Outcome};
 use crate::laps::Laps;
-use crate::selftest::Treatment;
-use crate::{Event, Lab, LabError, Outcome, arrivals, other_disk};
-use answers::Failing;
+use crate::selftest::treatment::Treatment;
+use crate::{Event, arrivals, other_disk};
 pub(crate) use cut::{WARM_UP, longest_operation};
+use folders::Folders;
 pub(crate) use instructions::expected_time as counting_time;
+use journal::Journal;
 use largest_rate::Grids;
 pub(crate) use largest_rate::USUAL_TRIES;
-use loads::{Folders, load, unload};
+use loads::{load, unload};
+use lost::Lost;
 pub(crate) use parts::Parts;
-use pass::REPEATS;
 pub(crate) use profile::{
     MOST_TESTS as MOST_PROFILED, ROUNDS as PROFILE_ROUNDS, per_contender as profiled_per_contender,
 };
-use remote::Lost;
-pub use remote::Restarts;
 pub(crate) use remote::compare_servers;
-use round::{Draw, Round, Scene, Setting};
+use round::Round;
+use setting::{Draw, Failing, Scene, Setting};
 use stored_baseline::Earlier;
-pub use stored_baseline::{StoredBaselineError, stored_baseline};
+pub use stored_baseline::stored_baseline;
+pub use stored_baseline_error::StoredBaselineError;
 
 /// The duration of the reference loop, which shows whether the machine is as fast as before.
 const REFERENCE_LOOP: Duration = Duration::from_millis(50);
@@ -311,61 +321,6 @@ fn ended(lab: &mut Lab<'_>, part: &str, made: Result<(), LabError>) -> Result<Ou
             (lab.watch)(Event::Failed { contender, error });
             Ok(Outcome::Failed)
         }
-    }
-}
-
-/// The arms that failed in a round of a test.
-fn failures(pass: &RoundRecord) -> impl Iterator<Item = &str> {
-    let failed = pass.arms.iter().filter(|(_, arm)| arm.failure().is_some());
-    failed.map(|(name, _)| name.as_str())
-}
-
-/// The records that exist when a round begins.
-pub(crate) struct Journal<'a> {
-    passes: &'a [RoundRecord],
-    pub(crate) setting: &'a Setting<'a>,
-    pub(crate) round: u32,
-}
-
-impl Journal<'_> {
-    /// Whether an arm has failed in a test: then it is excluded from that test.
-    pub(crate) fn has_failed(&self, test: &str, arm: &Arm) -> bool {
-        if self.setting.lost.has(&arm.name) {
-            return true;
-        }
-        if self.setting.failing.contains(&(test.to_string(), arm.name.clone())) {
-            return true;
-        }
-        let mut passes = self.passes.iter().filter(|pass| pass.test == test);
-        passes.any(|pass| failures(pass).any(|name| name == arm.name))
-    }
-
-    /// Whether this test is still to be measured with these arms in this round, and an arm remains
-    /// to be compared with the baseline. Slices are made with all arms or none, whole runs one by
-    /// one.
-    fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
-        let able = members.iter().map(|place| &self.setting.arms[*place]);
-        let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
-        let is_whole = self.setting.comparison.method_of(test) == Method::Runs;
-        let is_in =
-            |pass: &RoundRecord, one: &Arm| pass.slices.iter().any(|slice| slice.arm == one.name);
-        // What a guard discarded is repeated in a later session, as in this one.
-        let is_settled = |pass: &&RoundRecord| pass.discarded.is_none() || pass.attempt > REPEATS;
-        let made = self.attempts(test, part).filter(|pass| !pass.slices.is_empty());
-        let made: Vec<&RoundRecord> = made.filter(|pass| is_whole || is_settled(pass)).collect();
-        let is_made = match is_whole {
-            true => able.iter().all(|one| made.iter().any(|pass| is_in(pass, one))),
-            false => !made.is_empty(),
-        };
-        able.len() > 1 && able.iter().any(|one| one.is_base()) && !is_made
-    }
-
-    /// The attempts at a test in this round by the same arms.
-    pub(crate) fn attempts(&self, test: &str, part: u32) -> impl Iterator<Item = &RoundRecord> {
-        let is_of = move |pass: &&RoundRecord| {
-            (pass.round, pass.part, pass.test.as_str()) == (self.round, part, test)
-        };
-        self.passes.iter().filter(is_of)
     }
 }
 

@@ -13,9 +13,9 @@ use rqps_load::Slice;
 use rqps_observe::{GuardFailure, Metric, Reading};
 use rqps_store::RoundRecord;
 
-use super::pass::of;
+use super::blame::of;
 use super::round::{Round, Running};
-use crate::LabError;
+use crate::error::LabError;
 
 /// Others may execute so many statements, in percent of those of rqps.
 const MOST_PERCENT: f64 = 10.0;

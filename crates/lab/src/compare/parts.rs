@@ -3,9 +3,11 @@
 
 use rqps_plan::{Comparison, Method, Plan};
 
+use crate::Event;
 use crate::arm::{Arm, arms};
-use crate::selftest::Treatment;
-use crate::{Event, LabError};
+use crate::cache::cache;
+use crate::error::LabError;
+use crate::selftest::treatment::Treatment;
 
 /// The share of available memory that the servers may use, in percent: the rest is for the page
 /// cache of their files.
@@ -65,7 +67,7 @@ fn needs(plan: &Plan, all: &[Arm], memory: u64) -> Result<Vec<u64>, LabError> {
         if one.is_remote {
             return Ok(0);
         }
-        let chosen = crate::cache(plan, contender, memory)?;
+        let chosen = cache(plan, contender, memory)?;
         let needed = rqps_dbms::cache_bytes(contender).or(chosen).unwrap_or(0) + BESIDE;
         // A control group may limit it to less, including the page cache of its files.
         let held = plan.memory.filter(|_| contender.has_own_processes());

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use rand::RngExt;
 use rqps_analysis::comparison::counted_operation;
 use rqps_dbms::Descriptor;
-use rqps_load::{Driving, Failure, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work};
+use rqps_load::{Driving, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work};
 use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Meaning,
     Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
@@ -15,18 +15,21 @@ use rqps_observe::{
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Cast, Driver, End, Task};
 
+use super::blame::of;
 use super::carried::{REQUESTS, counters, edge};
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
+use super::journal::REPEATS;
 use super::limits::{LEAST, LimitedRelay};
 use super::others::{WatchedServer, held, sent};
-use super::round::{Draw, Round, Running, driver};
+use super::round::{Round, Running};
+use super::setting::{Draw, driver};
 use super::turn::ServerTurns;
-use crate::selftest::Slowed;
+use crate::error::LabError;
+use crate::lab::Lab;
+use crate::selftest::dosing::Slowed;
 use crate::stage::{kept, measurement, round, with_last_words};
-use crate::{Event, Lab, LabError, Pace};
+use crate::{Event, Pace};
 
-/// How often a discarded measurement is repeated.
-pub(crate) const REPEATS: u32 = 2;
 /// A slice that begins when caches are warm.
 const ALONE: Slicing = Slicing::by_time(Duration::from_millis(100), Duration::from_millis(100));
 
@@ -555,23 +558,6 @@ impl<'a> Round<'a> {
         };
         threads.into_iter().for_each(|(metric, value)| cost.set(metric, value));
         cost
-    }
-}
-
-/// Marks an error with the slot of the arm that it belongs to.
-pub(super) fn of<E: Into<LabError>>(slot: usize) -> impl FnOnce(E) -> LabError {
-    move |error| match error.into() {
-        LabError::Interrupted => LabError::Interrupted,
-        error => LabError::Driven { slot, error: Box::new(error) },
-    }
-}
-
-/// The error of a connection belongs to the arm in that slot.
-pub(super) fn driven(failure: Failure) -> LabError {
-    match failure {
-        Failure::Cancelled => LabError::Interrupted,
-        Failure::Worker { index, error } => of(index)(error),
-        overdue @ Failure::Overdue(_) => overdue.into(),
     }
 }
 

@@ -7,9 +7,9 @@ use rqps_observe::{Metric, Reading};
 use rqps_store::RoundRecord;
 use rqps_wire::Connection;
 
-use super::pass::of;
+use super::blame::of;
 use super::round::Round;
-use crate::LabError;
+use crate::error::LabError;
 
 /// The exchanges with each server, in turn with the others, so many at a time.
 const EXCHANGES: usize = 200;

@@ -13,13 +13,16 @@ use rqps_plan::{Comparison, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
 use rqps_workload::{Cast, Driver, End, Task};
 
+use super::blame::{driven, of};
 use super::cut::WARM_UP;
 use super::loads::{load, unload};
 use super::parts::Parts;
-use super::pass::{driven, of};
-use super::round::{Round, Scene, Setting, driver, task};
+use super::round::Round;
+use super::setting::{Scene, Setting, driver, task};
+use crate::Event;
 use crate::arm::Arm;
-use crate::{Event, Lab, LabError};
+use crate::error::LabError;
+use crate::lab::Lab;
 
 /// How often each contender is profiled in each test.
 pub(crate) const ROUNDS: u32 = 4;

@@ -4,7 +4,6 @@
 use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rand::seq::SliceRandom;
@@ -13,55 +12,19 @@ use rqps_plan::{Comparison, Plan};
 use rqps_store::RunDirectory;
 use rqps_system::program::{self, Surroundings};
 
-use super::round::{Draw, Setting};
+use super::setting::{Draw, Setting};
+use crate::Event;
 use crate::arm::Arm;
-use crate::contender::{file_error, tidy};
-use crate::{Event, Lab, LabError};
+use crate::contender::tidy;
+use crate::error::{LabError, file_error};
+use crate::lab::Lab;
+use crate::restarts::{PATIENCE, Restarts};
 
-/// How long a command may take by default, and a restarted server to answer after it.
-const PATIENCE: Duration = Duration::from_secs(300);
 const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// A server counts its age in whole seconds.
 const ROUNDED: Duration = Duration::from_secs(1);
 /// The lines of a command's output in an error.
 const LAST_LINES: usize = 20;
-
-/// The user's commands that restart remote servers.
-#[derive(Clone, Debug)]
-pub struct Restarts {
-    /// By the contender's name.
-    pub commands: Vec<(String, String)>,
-    /// How long a command may take.
-    pub timeout: Duration,
-}
-
-impl Default for Restarts {
-    fn default() -> Self {
-        Restarts { commands: Vec::new(), timeout: PATIENCE }
-    }
-}
-
-/// The remote arms that went away, by name. Others go on without them; a later session tries again.
-#[derive(Default)]
-pub(crate) struct Lost(Mutex<BTreeSet<String>>);
-
-impl Lost {
-    fn names(&self) -> MutexGuard<'_, BTreeSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(crate) fn add(&self, name: &str) {
-        self.names().insert(name.to_string());
-    }
-
-    pub(crate) fn has(&self, name: &str) -> bool {
-        self.names().contains(name)
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.names().is_empty()
-    }
-}
 
 /// Refuses a load that is kept on a remote server for all rounds while tests change it.
 pub(crate) fn validate(plan: &Plan, comparison: &Comparison) -> Result<(), LabError> {

@@ -15,17 +15,19 @@ use rqps_plan::Operation;
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord};
 use rqps_workload::Task;
 
-use super::Journal;
 use super::beside::{Beside, sent};
-use super::loads::restore;
-use super::pass::{REPEATS, said};
-use super::round::{Draw, Setting};
+use super::folders::restore;
+use super::journal::{Journal, REPEATS};
+use super::pass::said;
+use super::setting::{Draw, Setting};
 use super::stored_baseline::Earlier;
 use crate::alone::{Alone, Next, in_turn};
 use crate::arm::Arm;
 use crate::arrivals::Arrivals;
+use crate::error::LabError;
+use crate::lab::Lab;
 use crate::stage::{self, measurement};
-use crate::{Event, Lab, LabError, task};
+use crate::{Event, task};
 
 /// All arms are in one part: an arm that runs alone fits in memory.
 const PART: u32 = 1;
@@ -394,7 +396,7 @@ impl<'a> Turn<'a> {
         let arms = self.setting.arms.len() as f64;
         let of_round =
             |done| (f64::from(self.number) + (number as f64 + done) / count as f64) / arms;
-        let mut beside = Beside::begin(self, &*next.server)?;
+        let mut beside = Beside::begin(self.setting.arms, self.place, &*next.server)?;
         let run = |lab: &mut Lab<'_>| next.run(lab, 1, &mut measured);
         let (started, jump, ()) = self.within(lab, task, (&of_round, &mut beside), run)?;
         let (whose, sent) = ((&*self.arm().name, &*next.server), sent(&measured, task));

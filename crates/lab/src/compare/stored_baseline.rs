@@ -4,7 +4,7 @@
 //! and the machine. The reference loop shows how the speed of the machine has changed since, and
 //! intervals include that change.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Dbms, Home, Place};
@@ -12,36 +12,11 @@ use rqps_observe::Usual;
 use rqps_plan::{CONTROL, Comparison, Method, Plan, StoredBaseline};
 use rqps_store::{ContenderRecord, RoundRecord, Run, RunDirectory};
 
-use super::loads::Folders;
+use super::folders::Folders;
+use super::stored_baseline_error::StoredBaselineError;
 use crate::contender::{describe, keep};
-use crate::{Lab, LabError};
-
-#[derive(Debug, thiserror::Error)]
-pub enum StoredBaselineError {
-    #[error("'{}' contains no comparison. Name a run of rqps compare", .0.display())]
-    NoComparison(PathBuf),
-    #[error(
-        "'{}' took its baseline from another run. Name that run", .0.display()
-    )]
-    NotItsOwn(PathBuf),
-    #[error(
-        "cannot use the baseline of '{}': it was measured by slices, which compare arms only within the \
-         same run. Use a comparison by whole runs (--method runs)", .0.display()
-    )]
-    Sliced(PathBuf),
-    #[error(
-        "cannot use the baseline of '{}', because this differs: {what}. Measure the baseline again",
-        .path.display()
-    )]
-    Differs { path: PathBuf, what: String },
-    #[error(
-        "cannot use the baseline of '{}': {test} has {rounds} valid rounds, but needs {fewest}. Measure \
-         the baseline again", .path.display()
-    )]
-    TooFew { path: PathBuf, test: String, rounds: usize, fewest: u32 },
-    #[error("'{}' is not the run that --baseline-from named. Start a new run", .0.display())]
-    OtherRun(PathBuf),
-}
+use crate::error::LabError;
+use crate::lab::Lab;
 
 /// The stored baseline of the comparison in `path`, if it can be used for `plan`, and its number of
 /// rounds. Its build and settings are compared later: see [`Earlier::open`].

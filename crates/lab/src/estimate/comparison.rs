@@ -9,9 +9,10 @@ use rqps_workload::Task;
 
 use super::{Kind, Machine, Piece, PlanEstimate, RemoteNeeds, Time, data, restart, sizes, start};
 use crate::arm::{Arm, arms};
+use crate::compare;
 use crate::compare::{PROFILE_ROUNDS, Parts, USUAL_TRIES};
-use crate::selftest::Treatment;
-use crate::{LabError, compare};
+use crate::error::LabError;
+use crate::selftest::treatment::Treatment;
 
 /// The arms of a comparison.
 struct Field<'a> {

@@ -10,8 +10,7 @@ use rqps_store::RoundRecord;
 
 use super::delay::{Delay, Delayed};
 use super::spin::{Counted, Spin};
-use crate::LabError;
-use crate::contender::file_error;
+use crate::error::{LabError, file_error};
 
 pub(crate) struct Dosing {
     /// Shares of an operation's time.

@@ -6,7 +6,7 @@ use rqps_dbms::Server;
 use rqps_observe::{Group, GroupError, Throttle};
 use rqps_plan::Injection;
 
-use crate::LabError;
+use crate::error::LabError;
 
 /// Puts a server under its limit, which holds until the returned value is dropped.
 pub(crate) fn limit(

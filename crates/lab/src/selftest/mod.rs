@@ -1,9 +1,10 @@
 //! Comparisons with injected slowdowns of known size, for `rqps selftest`.
 
 mod delay;
-mod dosing;
-mod limit;
+pub(crate) mod dosing;
+pub(crate) mod limit;
 mod spin;
+pub(crate) mod treatment;
 
 use std::sync::{Mutex, PoisonError};
 
@@ -12,29 +13,14 @@ use rqps_observe::SessionLock;
 use rqps_plan::{Comparison, Dose, Injection, Plan};
 use rqps_store::RunDirectory;
 
-use crate::contender::{file_error, folder};
-use crate::{Lab, LabError, Outcome, compare, other_disk};
+use crate::contender::folder;
+use crate::error::{LabError, file_error};
+use crate::lab::{Lab, Outcome};
+use crate::run::run;
+use crate::{compare, other_disk};
+use treatment::Treatment;
 
-pub(crate) use dosing::{DelaySite, Dosing, Slowed};
-pub(crate) use limit::limit;
 pub use limit::obstacle;
-
-/// The injected slowdowns of a comparison, by place in the plan, and the measured doses.
-#[derive(Debug, Default)]
-pub(crate) struct Treatment {
-    injections: Vec<Option<Injection>>,
-    doses: Mutex<Vec<Dose>>,
-}
-
-impl Treatment {
-    pub(crate) fn of(&self, contender: usize) -> Option<Injection> {
-        self.injections.get(contender).copied().flatten()
-    }
-
-    pub(crate) fn record(&self, doses: impl IntoIterator<Item = Dose>) {
-        self.doses.lock().unwrap_or_else(PoisonError::into_inner).extend(doses);
-    }
-}
 
 /// Runs a comparison whose contenders have these injections, by their place in the plan. The data
 /// are removed, however it ends. The caller has locked the host for several comparisons.
@@ -47,7 +33,7 @@ pub fn run_injected(
 ) -> Result<(Outcome, Vec<Dose>), LabError> {
     let plan: Plan = directory.plan.clone();
     let Some(comparison) = plan.comparison() else {
-        return Ok((crate::run(lab, directory, ready)?, Vec::new()));
+        return Ok((run(lab, directory, ready)?, Vec::new()));
     };
     let treatment = Treatment { injections: injections.to_vec(), doses: Mutex::default() };
     let outcome = compared(lab, directory, &plan, comparison, ready, &treatment);
