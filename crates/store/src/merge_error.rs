@@ -1,4 +1,4 @@
-//! Why runs cannot be merged.
+//! Errors of merging runs: single ones, and comparisons.
 
 use crate::difference::Difference;
 

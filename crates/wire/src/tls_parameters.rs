@@ -1,4 +1,4 @@
-//! Parameters of an encrypted connection.
+//! How a connection is encrypted, and which authorities it trusts.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! How a build finds its own libraries.
+//! The dynamic loader of a build, and the folders with its libraries.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;

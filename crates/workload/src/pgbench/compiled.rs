@@ -1,4 +1,4 @@
-//! Scripts that are ready to be run.
+//! From scripts to what clients run: queries with numbers, variables with places.
 
 use rqps_dbms::Dialect;
 use rqps_plan::QueryMode;
