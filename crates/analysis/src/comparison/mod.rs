@@ -4,6 +4,7 @@
 mod answers;
 mod causes;
 mod costs;
+mod counted;
 mod counters;
 mod course;
 mod drift;
@@ -17,9 +18,11 @@ mod pair;
 mod pooled;
 mod profile;
 mod query_plans;
+mod recorded;
 mod steadiness;
 mod times;
 mod total;
+mod verdicts;
 mod whole;
 
 use rqps_plan::{CONTROL, Cache, Comparison, Method, RATE_STEP, Scope};
@@ -36,19 +39,21 @@ use total::{per_day, shares};
 
 pub use answers::{Answered, PlanVerdict};
 pub use costs::per_statement;
+pub use counted::counted_operation;
 pub use drift::Drift;
 pub use instructions::{CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE};
 pub use interim::{Changed, Interim, Standing, interim};
 pub use observed::{
-    Observed, Quantity, background, by_cycle, clients_of, counted_operation, idle, level,
-    other_percent, refusal, restart, tests,
+    Observed, Quantity, background, by_cycle, clients_of, idle, level, other_percent, refusal,
+    restart, tests,
 };
 use pair::ALPHA;
 pub use pair::{Pair, Suite, class_of_noise, kind};
 pub use profile::{Profiled, Side};
 pub use query_plans::plan_differences;
+pub use recorded::percentile;
 pub use steadiness::Unsteady;
-pub use times::{LONGEST, Time, Unsustained, percentile};
+pub use times::{LONGEST, Time, Unsustained};
 pub use total::Total;
 pub use whole::{done, rates, sampled, whole_seconds};
 

@@ -7,7 +7,8 @@ use rqps_stats::slices::{self, Restart, Slice};
 use rqps_stats::verdict::Stage;
 use rqps_store::{Measurement, Operation, RoundRecord, SliceRecord, Status};
 
-use super::times::Times;
+use super::counted::counted_operation;
+use super::recorded::Times;
 
 /// The share of its time in which a client may hold operations back before rates are no longer
 /// compared: less than any change that matters.
@@ -54,15 +55,6 @@ pub fn tests(passes: &[RoundRecord]) -> Vec<Observed<'_>> {
     tests
         .sort_by_key(|test| (Group::place(test.group), test.passes.first().map(|pass| pass.place)));
     tests
-}
-
-/// The operation that a step's throughput counts.
-pub fn counted_operation(counts: Counts) -> Operation {
-    match counts {
-        Counts::RowsInserted | Counts::RowsIndexed => Operation::Insert,
-        Counts::Queries => Operation::Query,
-        Counts::Statements | Counts::Transactions | Counts::RowsScanned => Operation::Transaction,
-    }
 }
 
 /// Whether an arm was measured in a round.

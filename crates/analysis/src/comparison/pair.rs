@@ -10,14 +10,12 @@ use rqps_stats::noise::Noise;
 use rqps_stats::slices::Restart;
 use rqps_stats::suite_shift::{SuiteShift, suite_shift};
 use rqps_stats::verdict::{
-    Cell, Cost, LEAST_ROUNDS, LogRatios, LogValues, Options, Report, Sample, Stage, Verdict,
-    flagged, judge,
+    Cell, Cost, LEAST_ROUNDS, LogRatios, LogValues, Options, Sample, Stage, Verdict, flagged,
 };
 use rqps_store::RoundRecord;
 
 use super::drift::Drift;
 use super::observed::{self, Observed, Quantity};
-use super::total::Total;
 
 /// Largest rates are as uncertain as the tails that limit them.
 const MARGIN_OF_LARGEST_RATES: f64 = 0.05;
@@ -43,35 +41,6 @@ pub struct Suite {
 }
 
 impl Pair<'_> {
-    /// As the plan has it: from all rounds, or from a screen and the fresh rounds of flagged tests.
-    pub fn judge(&self, tests: &[Observed<'_>]) -> Report {
-        self.judge_with_total(tests, &[]).0
-    }
-
-    /// The same, with the total of all tests but some, which is a test as well.
-    pub fn judge_with_total(
-        &self,
-        tests: &[Observed<'_>],
-        excluded: &[&str],
-    ) -> (Report, Option<Total>) {
-        let mut cells = self.cells(tests);
-        let total = self.total(tests, excluded);
-        cells.extend(total.as_ref().map(|total| total.cell.clone()));
-        let mut report = judge(&cells, &self.options());
-        let total = total.and_then(|total| Some(total.judged(report.verdicts.pop()?)));
-        (report, total)
-    }
-
-    /// From the rounds of the first stage alone, with the tests that are to be measured again.
-    pub fn screen(&self, tests: &[Observed<'_>]) -> (Report, Vec<usize>) {
-        let cells = self.of_stage(tests, self.first_stage());
-        let flagged = match self.plan.confirm {
-            Some(_) => flagged(&cells, &self.options()),
-            None => Vec::new(),
-        };
-        (judge(&cells, &self.options()), flagged)
-    }
-
     pub(super) fn options(&self) -> Options {
         let fresh_rounds = self.plan.confirm.unwrap_or(Options::default().fresh_rounds);
         // Largest rates are known to half a step of those that were tried.
@@ -83,11 +52,11 @@ impl Pair<'_> {
         self.drift.as_ref().map_or(0.0, Drift::size)
     }
 
-    fn first_stage(&self) -> Stage {
+    pub(super) fn first_stage(&self) -> Stage {
         if self.plan.confirm.is_some() { Stage::Screen } else { Stage::Single }
     }
 
-    fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
+    pub(super) fn cells(&self, tests: &[Observed<'_>]) -> Vec<Cell> {
         let mut cells = self.of_stage(tests, self.first_stage());
         if self.plan.confirm.is_some() {
             for index in flagged(&cells, &self.options()) {
@@ -100,7 +69,7 @@ impl Pair<'_> {
         cells
     }
 
-    fn of_stage(&self, tests: &[Observed<'_>], stage: Stage) -> Vec<Cell> {
+    pub(super) fn of_stage(&self, tests: &[Observed<'_>], stage: Stage) -> Vec<Cell> {
         tests.iter().map(|test| self.cell(test, stage)).collect()
     }
 

@@ -1,19 +1,15 @@
 //! Times of operations by percentile, and the verdicts on them: from the instant at which an
 //! operation was due where a rate is set, otherwise from its start.
 
-use std::collections::BTreeMap;
-
-use hdrhistogram::Histogram;
 use rqps_observe::Metric;
-use rqps_plan::{CONTROL, Comparison, Counts, Method};
+use rqps_plan::{CONTROL, Comparison, Method};
 use rqps_stats::Estimate;
-use rqps_stats::histogram::{PERCENTILES, is_enough};
+use rqps_stats::histogram::PERCENTILES;
 use rqps_stats::latency::{self, Quantile, judge_quantiles, margin, needed};
 use rqps_stats::verdict::{self, LogRatios, LogValues, Sample};
-use rqps_store::{RoundRecord, WorkRecord};
+use rqps_store::RoundRecord;
 
 use super::costs::mean;
-use super::counted_operation;
 use super::observed::Observed;
 use super::pair::{Pair, class_of_noise, kind};
 
@@ -29,77 +25,6 @@ const MOST_LATENESS: f64 = 0.1;
 
 /// The longest time, beside the percentiles.
 pub const LONGEST: &str = "max";
-
-/// Round, part and attempt of a measurement, and the arm.
-type Place<'a> = (u32, u32, u32, &'a str);
-
-/// The times of an arm in a round.
-#[derive(Clone, Copy)]
-struct Recorded {
-    operations: u64,
-    /// Nanoseconds by [`PERCENTILES`]; none if too few operations lie beyond.
-    within: [Option<u64>; PERCENTILES.len()],
-    longest: u64,
-}
-
-/// Times of the operation that a test counts.
-#[derive(Default)]
-pub struct Times<'a>(BTreeMap<Place<'a>, Recorded>);
-
-impl<'a> Times<'a> {
-    /// Of the measurements that count.
-    pub fn of(passes: impl Iterator<Item = &'a RoundRecord>, counts: Counts) -> Times<'a> {
-        let operation = counted_operation(counts);
-        let mut times = BTreeMap::new();
-        for pass in passes {
-            for (name, side) in &pass.arms {
-                let Some(work) = side.work.iter().find(|work| work.operation == operation) else {
-                    continue;
-                };
-                let recorded = of_work(work);
-                if recorded.is_empty() {
-                    continue;
-                }
-                let recorded = Recorded {
-                    operations: recorded.len(),
-                    within: PERCENTILES.map(|(_, percent)| percentile(&recorded, percent)),
-                    longest: recorded.max(),
-                };
-                times.insert(place(pass, name), recorded);
-            }
-        }
-        Times(times)
-    }
-
-    /// Whether one of the percentiles is known for any arm.
-    pub fn has(&self, which: usize) -> bool {
-        self.0.values().any(|recorded| recorded.within[which].is_some())
-    }
-
-    fn recorded(&self, pass: &RoundRecord, name: &str) -> Option<Recorded> {
-        self.0.get(&place(pass, name)).copied()
-    }
-
-    /// Nanoseconds, of one of the percentiles.
-    pub fn within(&self, pass: &RoundRecord, name: &str, which: usize) -> Option<f64> {
-        let nanos = self.recorded(pass, name)?.within[which];
-        nanos.filter(|nanos| *nanos > 0).map(|nanos| nanos as f64)
-    }
-}
-
-fn place<'p>(pass: &RoundRecord, name: &'p str) -> Place<'p> {
-    (pass.round, pass.part, pass.attempt, name)
-}
-
-/// From when operations were due, if they were; otherwise from when they were started.
-fn of_work(work: &WorkRecord) -> Histogram<u64> {
-    work.response.as_ref().unwrap_or(&work.service).unpacked()
-}
-
-/// Nanoseconds within which `percent` of the responses ended; none if too few were recorded.
-pub fn percentile(recorded: &Histogram<u64>, percent: f64) -> Option<u64> {
-    is_enough(recorded.len(), percent).then(|| recorded.value_at_percentile(percent))
-}
 
 /// A percentile of the times of one test and contender, or the longest of them.
 #[derive(Clone, Debug, PartialEq)]

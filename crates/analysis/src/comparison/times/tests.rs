@@ -1,6 +1,7 @@
-use rqps_plan::Class;
+use hdrhistogram::Histogram;
+use rqps_plan::{Class, Counts};
 use rqps_stats::label::Label;
-use rqps_store::{Measurement, Operation, SliceRecord};
+use rqps_store::{Measurement, Operation, SliceRecord, WorkRecord};
 
 use super::super::{fixture, observed};
 use super::*;
