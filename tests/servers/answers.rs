@@ -125,6 +125,7 @@ fn wrong_answers_of_mariadb_are_found() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn wrong_answers_of_postgres_are_found_and_one_that_fails() {
     let faulty = "current_setting('work_mem') = '5MB'";
     let (_, statements) = assert_found("postgres@17.6", "work_mem=5MB", faulty);

@@ -238,6 +238,7 @@ fn the_2024_profile_passes_with_partitions() {
 }
 
 #[test]
+#[ignore = "nightly: another engine in the same way"]
 fn innodb_and_myrocks_pass_with_partitions() {
     for contender in ["mysql@8.0.33", "mariadb@10.11/rocksdb"] {
         let rqps = Rqps::new();

@@ -82,6 +82,7 @@ fn a_killed_server_ends_the_step_with_its_log_and_the_rest_can_be_done() {
 }
 
 #[test]
+#[ignore = "nightly: a killed server ends it in the same way"]
 fn a_killed_backend_ends_the_step_too() {
     let rqps = Rqps::new();
     let running = in_qr100(&rqps);

@@ -212,6 +212,7 @@ fn a_damaged_file_excludes_its_contender_and_the_others_go_on() {
 }
 
 #[test]
+#[ignore = "nightly: a damaged file is found in the same way"]
 fn a_file_that_is_cut_excludes_its_contender_and_the_others_go_on() {
     let cut = |mut bytes: Vec<u8>| {
         bytes.truncate(bytes.len() / 2);

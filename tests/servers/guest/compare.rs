@@ -181,6 +181,7 @@ fn others_go_on_without_a_server_that_goes_away_and_it_is_tried_again() {
 }
 
 #[test]
+#[ignore = "nightly: slices go on in the same way"]
 fn whole_runs_go_on_without_a_server_that_goes_away() {
     without_the_third("runs");
 }
