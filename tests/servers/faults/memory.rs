@@ -23,7 +23,8 @@ fn url(rqps: &Rqps, data: &str) -> String {
         let is_it = groups.contains("/rqps-") && lease["data"].as_str()?.contains(data);
         is_it.then(|| lease["url"].as_str().unwrap().to_string())
     };
-    let deadline = Instant::now() + Duration::from_secs(60);
+    // Long, because an emulated machine (tests/cgroup2) is many times slower than any other.
+    let deadline = Instant::now() + Duration::from_secs(600);
     loop {
         if let Some(url) = entries(&run).into_iter().find_map(held) {
             return url;
