@@ -1,7 +1,9 @@
 //! Instructions of real servers, under valgrind.
 
-use crate::common::Rqps;
+use std::process::Stdio;
+
 use crate::common::result::RunResult;
+use crate::common::{Rqps, Running};
 
 /// The counts of a comparison by instructions alone, by test.
 fn counts(rqps: &Rqps, contenders: &str, tests: &str) -> Vec<serde_json::Value> {
@@ -10,6 +12,21 @@ fn counts(rqps: &Rqps, contenders: &str, tests: &str) -> Vec<serde_json::Value> 
     assert!(ended.status.code().is_some_and(|code| code < 2), "{}", ended.stderr);
     let found = &RunResult::of(&rqps.out()).0["comparison"]["contenders"][0];
     found["instructions"].as_array().unwrap().clone()
+}
+
+/// Its clocks were once read in a way that ended it there with SIGSEGV.
+#[test]
+fn rqps_itself_runs_under_valgrind() {
+    let rqps = Rqps::new();
+    let mut command = rqps.program("valgrind");
+    command.args(["--tool=none", "--quiet", env!("CARGO_BIN_EXE_rqps"), "micro", "sqlite"]);
+    command.args("--rows 1K --secs 0.1 --pause 0 --tests point-query --out".split(' '));
+    command.arg(rqps.out()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Running::start(command).finish().ok();
+    assert_eq!(
+        RunResult::of(&rqps.out()).states(),
+        ["sqlite load done", "sqlite point-query done"]
+    );
 }
 
 fn change(count: &serde_json::Value) -> f64 {

@@ -65,7 +65,6 @@ fn mysql_8_and_9_have_the_same_plans() {
 }
 
 #[test]
-#[ignore = "nightly: takes about a minute beside others"]
 fn postgres_17_and_18_have_the_same_plans() {
     assert_changes("postgres@17.6 postgres@18.0", &[]);
 }

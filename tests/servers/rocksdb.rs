@@ -173,9 +173,8 @@ fn between_its_turns_a_database_with_a_writer_is_frozen() {
     let mut rates: Vec<f64> = rates.unwrap().map(Result::unwrap).collect();
     assert_eq!(rates.len(), 6);
     rates.sort_by(f64::total_cmp);
-    // Those in the middle: in a round in which the machine stood still, it also puts keys for the
-    // time that the first operation of a slice took, which does not count. A writer that is not
-    // frozen in the turns of the other has twice the rate in every round.
+    // Those in the middle: beside other tests, one of six was seen at 1.5 times the rate. A writer
+    // that went on in the turns of the other would have twice the rate in each.
     let usual = 1.4e6..2.6e6;
     assert!(rates[2..4].iter().all(|rate| usual.contains(rate)), "bytes/s: {rates:?}");
     rqps.assert_nothing_is_left();

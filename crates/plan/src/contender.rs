@@ -9,12 +9,14 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use crate::build::{Build, IMAGE, is_path, parse_build, parse_image, split_engine, split_part};
-use crate::contender_error::{ContenderError, PLACE};
+use crate::contender_error::ContenderError;
 use crate::dbms::Dbms;
 use crate::nearest::suggestion;
 
 /// The beginning of a URL's parameter that each session sets.
 const SET: &str = "set.";
+/// The beginning of a URL's parameter with a file of statements for its tables.
+const PLACE: &str = "place=";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]

@@ -2,9 +2,6 @@
 
 use crate::dbms::{Dbms, UnknownDbms};
 
-/// The beginning of a URL's parameter with a file of statements for its tables.
-pub(crate) const PLACE: &str = "place=";
-
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ContenderError {
     #[error(transparent)]
@@ -24,7 +21,7 @@ pub enum ContenderError {
          set.work_mem=64MB"
     )]
     SettingName(String),
-    #[error("'{PLACE}{0}' names no file. Write {PLACE}@FILE once, as in {PLACE}@without-index.sql")]
+    #[error("'place={0}' names no file. Write place=@FILE once, as in place=@without-index.sql")]
     Place(String),
     #[error("setting '{0}' is given twice. Drop one")]
     SettingTwice(String),

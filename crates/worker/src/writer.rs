@@ -3,7 +3,7 @@
 //! time in which clients perform operations: while its process is frozen, nothing falls due.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -32,19 +32,24 @@ pub(crate) struct WriterPlan {
 pub(crate) struct OneWriter(Mutex<Option<Writer>>);
 
 impl OneWriter {
-    /// Ends an earlier one.
+    /// Ends an earlier one first.
     pub(crate) fn start(&self, shared: &Arc<Shared>, plan: WriterPlan) -> Result<(), WorkerError> {
-        let writer = Writer::start(shared, plan);
-        self.replace(Some(writer)).map_or(Ok(()), |earlier| earlier.end().map(drop))
+        let mut one = self.lock();
+        if let Some(earlier) = one.take() {
+            earlier.end()?;
+        }
+        *one = Some(Writer::start(shared, plan));
+        Ok(())
     }
 
     /// Returns the keys that it has put, and the milliseconds of work that it had.
     pub(crate) fn end(&self) -> Result<(u64, u128), WorkerError> {
-        self.replace(None).ok_or(WorkerError::NoWriter)?.end()
+        let writer = self.lock().take().ok_or(WorkerError::NoWriter)?;
+        writer.end()
     }
 
-    fn replace(&self, writer: Option<Writer>) -> Option<Writer> {
-        std::mem::replace(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner), writer)
+    fn lock(&self) -> MutexGuard<'_, Option<Writer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
