@@ -1,12 +1,12 @@
 //! The client's part in the Insert Benchmark's load step.
 
 use anyhow::Context;
-use rqps_load::Crew;
+use rqps_load::ClientThreads;
 use rqps_plan::{Count, InsertBenchmark, Profile};
 use rqps_wire::Cancel;
 use rqps_workload::insert_benchmark::Benchmark;
 
-use crate::crew::failed;
+use crate::run::failed;
 use crate::server::Running;
 
 /// Loads a new table like l.i0 and returns the CPU of the inserting thread in microseconds per row:
@@ -18,15 +18,18 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     let steps = plan.steps();
     let load = steps.first().context("the Insert Benchmark begins with l.i0")?;
     benchmark.create_tables()?;
-    let cast = benchmark.cast(load, 0)?;
+    let connected = benchmark.connect_clients(load, 0)?;
     let (work, orders): (Vec<_>, Vec<_>) =
-        cast.roles.into_iter().map(|role| (role.work, role.order)).unzip();
-    let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
-    let cpu: u64 =
-        crew.live().iter().map(|live| live.cost().cpu_user + live.cost().cpu_system).sum();
-    benchmark.check(load, &cast.books)?;
-    let inserted: u64 = crew.finish().iter().map(|tally| tally.rows).sum();
+        connected.roles.into_iter().map(|role| (role.work, role.order)).unzip();
+    let mut client_threads = ClientThreads::start(work)?;
+    client_threads.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
+    let cpu: u64 = client_threads
+        .live()
+        .iter()
+        .map(|live| live.cost().cpu_user + live.cost().cpu_system)
+        .sum();
+    benchmark.check(load, &connected.books)?;
+    let inserted: u64 = client_threads.finish().iter().map(|tally| tally.rows).sum();
     let mut connection = target.connect()?;
     for table in benchmark.tables() {
         connection.run(&format!("drop table {table}"))?;

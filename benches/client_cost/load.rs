@@ -6,8 +6,8 @@ use std::time::Instant;
 use rqps_workload::microbenchmark::Benchmark;
 
 use crate::clients::{Client, Kind};
-use crate::crew::run;
 use crate::process;
+use crate::run::run;
 use crate::sbtest::{SEED, plan};
 use crate::server::Running;
 use crate::size::Size;

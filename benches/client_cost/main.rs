@@ -13,7 +13,6 @@
 mod allocations;
 mod callgrind;
 mod clients;
-mod crew;
 mod exchange;
 mod insert;
 mod load;
@@ -21,6 +20,7 @@ mod own;
 mod process;
 mod raw;
 mod recorded;
+mod run;
 mod sampling;
 mod sbtest;
 mod server;

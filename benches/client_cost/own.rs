@@ -1,12 +1,12 @@
 //! rqps as one of the clients: this program, started again, executes a statement the way that rqps
-//! measures, with a crew, a recorder and histograms.
+//! measures, with a thread for each client, a recorder and histograms.
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, bail, ensure};
-use rqps_load::{Crew, Order, Schedule, Until, Work};
+use rqps_load::{ClientThreads, Order, Schedule, Until, Work};
 use rqps_plan::QueryMode;
 use rqps_wire::{Cancel, Target};
 use rqps_workload::Dialect;
@@ -19,8 +19,8 @@ use rqps_workload::pgbench::{Defines, Script, ScriptSettings};
 
 use crate::allocations;
 use crate::clients::{BE_RQPS, Client, SCRIPTS};
-use crate::crew::failed;
 use crate::process;
+use crate::run::failed;
 use crate::sbtest::{ROWS, SEED, plan};
 use crate::server::Socket;
 use crate::statement::{self, Statement, Way};
@@ -59,17 +59,17 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
             let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
                 bail!("{} is more than one test", statement.name);
             };
-            benchmark.cast(test, 1, 0)?.work
+            benchmark.connect_clients(test, 1, 0)?.work
         }
     };
-    let mut crew = Crew::start(work)?;
+    let mut client_threads = ClientThreads::start(work)?;
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
     let before = allocations::so_far();
-    crew.run(&[order], &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
+    client_threads.run(&[order], &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     let allocations = allocations::so_far() - before;
     // All records are still in memory.
     let memory = memory()?;
-    let rows: u64 = crew.finish().iter().map(|tally| tally.rows).sum();
+    let rows: u64 = client_threads.finish().iter().map(|tally| tally.rows).sum();
     let (fewest, most) = (statement.rows.start() * operations, statement.rows.end() * operations);
     ensure!((fewest..=most).contains(&rows), "{operations} operations had {rows} rows");
     println!("{MEMORY} {memory}\n{ALLOCATIONS} {allocations}");

@@ -11,7 +11,7 @@ use rqps_wire::{Address, Target};
 use rqps_workload::microbenchmark::Benchmark;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-use crate::crew::run;
+use crate::run::run;
 use crate::sbtest::{ROWS, SEED, plan};
 use crate::subject::Subject;
 

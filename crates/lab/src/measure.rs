@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rqps_analysis::largest_rate::TriedSecond;
-use rqps_load::{Cancel, Crew, Failure, Live, Moment, Order, Tally, Until, Work};
+use rqps_load::{Cancel, ClientThreads, Failure, Live, Moment, Order, Tally, Until, Work};
 use rqps_observe::{Metric, Observer, Reading};
 use rqps_store::Sample;
 
@@ -76,7 +76,7 @@ impl Meter<'_> {
 
 /// Workers that are ready to start.
 pub(crate) struct Ready {
-    crew: Crew,
+    client_threads: ClientThreads,
     orders: Vec<Order>,
 }
 
@@ -90,15 +90,16 @@ impl Ready {
         cancel: &Cancel,
     ) -> Result<Self, Failure> {
         let (work, orders): (Vec<_>, Vec<_>) = work.into_iter().unzip();
-        let mut crew = Crew::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
-        limit.into_iter().for_each(|limit| crew.count_late(limit));
+        let mut client_threads =
+            ClientThreads::start(work).map_err(|error| Failure::Worker { index: 0, error })?;
+        limit.into_iter().for_each(|limit| client_threads.count_late(limit));
         if let Some(warm_up) = warm_up {
             let briefly = |order: &Order| Order { until: Until::Elapsed(warm_up), ..*order };
             let orders: Vec<Order> = orders.iter().map(briefly).collect();
-            crew.run(&orders, &mut |_, _| {}, cancel)?;
-            crew.forget();
+            client_threads.run(&orders, &mut |_, _| {}, cancel)?;
+            client_threads.forget();
         }
-        Ok(Ready { crew, orders })
+        Ok(Ready { client_threads, orders })
     }
 }
 
@@ -112,8 +113,8 @@ pub(crate) fn measure(
     tick: &mut dyn FnMut(Tick),
     cancel: &Cancel,
 ) -> Result<Window, Failure> {
-    let Ready { mut crew, mut orders } = ready;
-    let live = crew.live();
+    let Ready { mut client_threads, mut orders } = ready;
+    let live = client_threads.live();
     let mut meter = Meter { observer, embedded, live: live.clone() };
     let first = meter.read();
     let mut last = first.clone();
@@ -142,8 +143,11 @@ pub(crate) fn measure(
         tick(Tick { elapsed: Duration::from_nanos(elapsed), operations, recent });
     };
     for piece in 1.. {
-        let elapsed =
-            crew.run(&orders, &mut |moment, at| watch(moment, at, before, &mut blocks), cancel)?;
+        let elapsed = client_threads.run(
+            &orders,
+            &mut |moment, at| watch(moment, at, before, &mut blocks),
+            cancel,
+        )?;
         before += elapsed;
         let tried = trying.filter(|it| it.add(blocks.take(), Duration::from_nanos(elapsed)));
         let Some(trying) = tried else { break };
@@ -152,7 +156,7 @@ pub(crate) fn measure(
     let seconds = before as f64 / 1e9;
     let cost = last.since(&first);
     join_last(&mut samples);
-    Ok(Window { seconds, cost, samples, tallies: crew.finish() })
+    Ok(Window { seconds, cost, samples, tallies: client_threads.finish() })
 }
 
 /// A very short rest of the last second is added to the sample before it.

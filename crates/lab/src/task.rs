@@ -6,7 +6,7 @@ use rqps_dbms::Quiesce;
 use rqps_load::Until;
 use rqps_plan::{Counts, Operation};
 use rqps_store::{Measurement, WorkRecord};
-use rqps_workload::{Cast, Counted, Driver, Part, Rest, Task};
+use rqps_workload::{Counted, Driver, Part, Rest, Task, TaskClients};
 
 use crate::engine;
 use crate::error::LabError;
@@ -36,12 +36,12 @@ pub(crate) fn run(
         measured.counted_rows = Some(rows);
     }
 
-    let cast = driver.cast(task, task.clients, task.index as u64)?;
+    let connected = driver.connect_clients(task, task.clients, task.index as u64)?;
     if task.clients == 0 {
-        measured.clients = cast.parts.len() as u32;
+        measured.clients = connected.parts.len() as u32;
     }
     stage.tell_begun();
-    let Cast { parts, worth, end, .. } = cast;
+    let TaskClients { parts, worth, end, .. } = connected;
     let windows = Windows { task, driver, goal: Goal::of(task, &parts, worth) };
     windows.measure(stage, parts, measured)?;
     if task.is_planned_again {

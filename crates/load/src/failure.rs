@@ -8,7 +8,7 @@ use rqps_wire::Error;
 /// Why a run ended early.
 #[derive(Debug)]
 pub enum Failure {
-    /// An error of a worker; the index is its place in the crew.
+    /// An error of a worker; the index is its place among the clients.
     Worker { index: usize, error: Error },
     /// An operation took longer than it may, and was ended.
     Overdue(Overdue),

@@ -1,12 +1,13 @@
 //! The load generator: connections as threads, the start of each operation, and what is recorded of
 //! it. Knows no SQL; [`Work`] is what an operation does.
 //!
-//! The lab builds one [`Work`] per connection and passes them to a [`Crew`], which starts a thread
-//! for each. [`Crew::run`] may be called many times; connections, statements, generators and
-//! threads persist between the calls, so that a call can be as short as a slice of 10 ms.
+//! The lab builds one [`Work`] per connection and passes them to [`ClientThreads`], which starts a
+//! thread for each. [`ClientThreads::run`] may be called many times; connections, statements,
+//! generators and threads persist between the calls, so that a call can be as short as a slice of
+//! 10 ms.
 
+mod client_threads;
 mod clock;
-mod crew;
 mod effect;
 mod ending;
 mod failure;
@@ -19,8 +20,8 @@ mod schedule;
 mod work;
 mod worker;
 
+pub use client_threads::{ClientThreads, Moment, Order};
 pub use clock::now;
-pub use crew::{Crew, Moment, Order};
 pub use effect::{Effect, Statements};
 pub use failure::{Failure, Overdue};
 pub use halt::Halt;

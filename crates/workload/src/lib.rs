@@ -42,7 +42,8 @@ pub use sql::{
     CheckedFolder, FolderFaults, PlaceFile, RefusedStatement, check_files, check_folder, place_file,
 };
 pub use task::{
-    Assigned, Cast, Counted, Driver, End, Part, Rest, Site, Takes, Task, TimeLimit, WorkloadError,
+    Assigned, Counted, Driver, End, Part, Rest, Site, Takes, Task, TaskClients, TimeLimit,
+    WorkloadError,
 };
 
 use asked::Comparable;

@@ -48,7 +48,7 @@ pub struct Task {
     pub takes: Vec<Takes>,
     /// The rows that are read to check it; 0 where nothing is checked.
     pub checked_rows: u64,
-    /// [`Cast::end`] concludes it.
+    /// [`TaskClients::end`] concludes it.
     pub ends: bool,
     /// What it leaves behind may slow down planning: its statements are planned again.
     pub is_planned_again: bool,
@@ -151,7 +151,7 @@ pub struct Part {
 }
 
 /// The clients of a task.
-pub struct Cast<'a> {
+pub struct TaskClients<'a> {
     pub parts: Vec<Part>,
     /// The server's threads that serve each of several clients, if known.
     pub threads: Vec<Option<u32>>,
@@ -162,7 +162,7 @@ pub struct Cast<'a> {
     pub end: End<'a>,
 }
 
-/// See [`Cast::end`].
+/// See [`TaskClients::end`].
 pub type End<'a> = Box<dyn Fn() -> Result<(), CheckError> + 'a>;
 
 /// How long an execution may take before it is ended.
@@ -177,8 +177,8 @@ pub enum TimeLimit {
 pub type Assigned = (Box<dyn Work>, Order);
 
 /// A workload against one DBMS. For each task the order of calls is [`Driver::prepare`],
-/// [`Driver::explained`], [`Driver::cast`]; after the parts of the cast [`Driver::indexers`]; and
-/// after these [`Cast::end`].
+/// [`Driver::explained`], [`Driver::connect_clients`]; after the parts of the clients
+/// [`Driver::indexers`]; and after these [`TaskClients::end`].
 pub trait Driver {
     /// The tables, or the parts of them, that maintenance can take one by one.
     fn tables(&self) -> Vec<String>;
@@ -192,7 +192,12 @@ pub trait Driver {
 
     /// Connects the clients. The seed, the task, the number of a client and `place` decide every
     /// random draw: `place` differs each time that the task is run.
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error>;
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error>;
 
     /// The rows of each table after the load, which must be the same for all contenders; empty if
     /// the workload makes sure of that by itself.

@@ -9,10 +9,10 @@ use rqps_workload::{
     AnsweringArm, ArmAnswers, ArmRole, FolderFaults, Site, TestAnswers, examiner, has_answers,
 };
 
+use super::context::{ComparisonContext, Failing, RoundContext};
 use super::loads::load;
 use super::parts::Parts;
 use super::round::Round;
-use super::setting::{Failing, Scene, Setting};
 use crate::Event;
 use crate::error::LabError;
 use crate::lab::Lab;
@@ -25,15 +25,15 @@ const ROUND: u32 = 1;
 pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     parts: &Parts,
 ) -> Result<Failing, LabError> {
-    let comparison = setting.comparison;
+    let comparison = shared.comparison;
     // A stored baseline has no server to ask.
-    let is_asked = setting.earlier.is_none() && comparison.only_instructions().is_none();
+    let is_asked = shared.earlier.is_none() && comparison.only_instructions().is_none();
     if has_answers(&comparison.of) && is_asked {
-        for (part, members) in (1..).zip(groups(setting, parts)) {
-            group(lab, directory, setting, (part, &members))?;
+        for (part, members) in (1..).zip(groups(shared, parts)) {
+            group(lab, directory, shared, (part, &members))?;
         }
     }
     let answers = directory.answers()?;
@@ -62,11 +62,11 @@ fn fail_everywhere(answers: &[AnswerRecord]) -> Vec<(String, String)> {
 
 /// The arms that are asked together: as in rounds; for whole runs, which may not fit into memory
 /// together, the baseline with one contender, and the A/A control.
-fn groups(setting: &Setting<'_>, parts: &Parts) -> Vec<Vec<usize>> {
-    if parts.groups.len() > 1 || setting.fit_together {
+fn groups(shared: &ComparisonContext<'_>, parts: &Parts) -> Vec<Vec<usize>> {
+    if parts.groups.len() > 1 || shared.fit_together {
         return parts.groups.clone();
     }
-    let all = || setting.arms.iter().enumerate();
+    let all = || shared.arms.iter().enumerate();
     let control: Vec<usize> = all().filter(|(_, arm)| arm.is_control).map(|it| it.0).collect();
     let contenders = all().filter(|(_, arm)| arm.index > 0);
     contenders.map(|(place, _)| [&[0, place], &control[..]].concat()).collect()
@@ -75,25 +75,25 @@ fn groups(setting: &Setting<'_>, parts: &Parts) -> Vec<Vec<usize>> {
 fn group(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     (part, members): (u32, &[usize]),
 ) -> Result<(), LabError> {
     let made = directory.answers()?;
     let is_made = |test: &String| {
-        let mut contenders = members.iter().map(|place| &setting.arms[*place].name);
+        let mut contenders = members.iter().map(|place| &shared.arms[*place].name);
         contenders.all(|name| made.iter().any(|it| it.test == *test && it.arm == *name))
     };
     let mut tests: Vec<&str> = Vec::new();
-    let all = setting.comparison.tests();
+    let all = shared.comparison.tests();
     tests.extend(all.iter().filter(|test| !is_made(test)).map(String::as_str));
     // Reads first, while the data are as they were loaded.
-    let writes = |test: &str| setting.task(test).is_ok_and(|task| task.class.writes());
+    let writes = |test: &str| shared.task(test).is_ok_and(|task| task.class.writes());
     tests.sort_by_key(|test| writes(test));
     let mut left = &tests[..];
     while !left.is_empty() {
-        load(lab, directory, setting, members.iter().copied(), ROUND)?;
-        let scene = Scene { setting, number: ROUND, part, members, keeps_load: true };
-        let round = Round::start(lab, directory, &scene)?;
+        load(lab, directory, shared, members.iter().copied(), ROUND)?;
+        let context = RoundContext { shared, number: ROUND, part, members, keeps_load: true };
+        let round = Round::start(lab, directory, &context)?;
         let asked = round.ask(lab, directory, left, all.len());
         // A server that a query has ended cannot be stopped.
         let stopped = round.stop();
@@ -117,11 +117,11 @@ impl Round<'_> {
         if self.is_over() {
             return Ok(tests.len());
         }
-        let setting = self.scene.setting;
-        let workload: &Workload = setting.plan.workload();
+        let shared = self.context.shared;
+        let workload: &Workload = shared.plan.workload();
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let arms = self.running.iter().zip(&targets).map(|(one, target)| {
-            let (dbms, dialect, seed) = (one.arm.dbms, one.arm.dialect, setting.plan.seed);
+            let (dbms, dialect, seed) = (one.arm.dbms, one.arm.dialect, shared.plan.seed);
             let role = match one.arm {
                 arm if arm.is_control => ArmRole::Control,
                 arm if arm.is_base() => ArmRole::Baseline,

@@ -14,7 +14,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rqps_dbms::Server;
-use rqps_load::{Cancel, Crew, Effect, Halt, Order, Performed, Portion, Schedule, Until, Work};
+use rqps_load::{
+    Cancel, ClientThreads, Effect, Halt, Order, Performed, Portion, Schedule, Until, Work,
+};
 use rqps_observe::{
     COUNTS, Callgrind, CountedFunction, CountsFile, counts_file, cpu_micros, read_counts,
 };
@@ -55,18 +57,18 @@ pub(super) struct CountedServer<'a> {
 }
 
 /// Clients that send as many operations as they are asked for.
-pub(super) struct ClientCrew(Crew, usize);
+pub(super) struct CountedClients(ClientThreads, usize);
 
-impl ClientCrew {
-    pub(super) fn start(work: Vec<Box<dyn Work>>) -> Result<ClientCrew, LabError> {
+impl CountedClients {
+    pub(super) fn start(work: Vec<Box<dyn Work>>) -> Result<CountedClients, LabError> {
         let clients = work.len();
-        Ok(ClientCrew(Crew::start(work)?, clients))
+        Ok(CountedClients(ClientThreads::start(work)?, clients))
     }
 
     /// Clients that leave the server alone for a moment before each operation.
-    fn pausing(work: Vec<Box<dyn Work>>) -> Result<ClientCrew, LabError> {
+    fn pausing(work: Vec<Box<dyn Work>>) -> Result<CountedClients, LabError> {
         let pausing = |work| Box::new(Pausing(work)) as Box<dyn Work>;
-        ClientCrew::start(work.into_iter().map(pausing).collect())
+        CountedClients::start(work.into_iter().map(pausing).collect())
     }
 
     /// Returns how many operations all runs had so far.
@@ -123,7 +125,7 @@ impl CountedServer<'_> {
         operations: u64,
     ) -> Result<ServerCount, LabError> {
         let root = self.root()?;
-        let mut clients = ClientCrew::pausing(work)?;
+        let mut clients = CountedClients::pausing(work)?;
         let idle = cpu_micros(root as i32);
         clients.run(Until::Operations(operations.div_ceil(WARM_UP)), self.cancel)?;
         let process = busiest(&idle, &cpu_micros(root as i32));
@@ -151,7 +153,7 @@ impl CountedServer<'_> {
 
     /// Has Callgrind write what it has counted. Returns the number of operations before that, and
     /// of the part that was written.
-    fn edge(&self, clients: &mut ClientCrew, process: u32) -> Result<(u64, u32), LabError> {
+    fn edge(&self, clients: &mut CountedClients, process: u32) -> Result<(u64, u32), LabError> {
         let last = || -> Result<u32, LabError> {
             let written = self.written()?.into_iter().filter(|one| one.process == process);
             Ok(written.filter_map(|one| one.part).max().unwrap_or(0))

@@ -18,11 +18,11 @@ use rqps_plan::{Instructions, Method, Plan, Workload};
 use rqps_store::{CountRecord, FunctionCount, RunDirectory};
 use rqps_workload::{Site, Task};
 
-use super::counting::{ClientCrew, CountedServer, ServerCount};
+use super::context::ComparisonContext;
+use super::counting::{CountedClients, CountedServer, ServerCount};
 use super::folders::Folders;
 use super::loads::{load, unload};
 use super::profile::{Chosen, choose};
-use super::setting::Setting;
 use crate::Event;
 use crate::arm::Arm;
 use crate::error::LabError;
@@ -66,13 +66,13 @@ pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
 ) -> Result<(), LabError> {
-    let comparison = setting.comparison;
+    let comparison = shared.comparison;
     let Some(Instructions { of, .. }) = &comparison.instructions else { return Ok(()) };
     let changed = (lab.judge)(plan, &directory.rounds()?).changed;
     let names = comparison.tests();
-    let (chosen, left_out) = choose(setting.arms, (&names, setting.tasks), of, &changed)?;
+    let (chosen, left_out) = choose(shared.arms, (&names, shared.tasks), of, &changed)?;
     let made = directory.counts()?;
     let is_made = |test: &str, contender: &str| {
         made.iter().any(|one| (one.test.as_str(), one.contender.as_str()) == (test, contender))
@@ -91,10 +91,10 @@ pub(super) fn make(
     let workload = comparison.of.unchecked();
     let missing = callgrind.as_ref().err().map(ToString::to_string);
     let callgrind = callgrind.as_ref().ok();
-    let Setting { arms, ready, folders, .. } = *setting;
+    let ComparisonContext { arms, ready, folders, .. } = *shared;
     let (seed, workload) = (plan.seed, &workload);
     let servers = Servers { arms, ready, folders, seed, workload, callgrind };
-    let mut counter = Counter { setting, servers, is_loaded: false };
+    let mut counter = Counter { shared, servers, is_loaded: false };
     for one in &left {
         for record in counter.test(lab, directory, plan, one, missing.as_deref())? {
             if let Some(why) = &record.why {
@@ -105,7 +105,7 @@ pub(super) fn make(
         }
     }
     if counter.is_loaded && !lab.keep_data {
-        unload(lab, setting, LOAD, false);
+        unload(lab, shared, LOAD, false);
     }
     Ok(())
 }
@@ -128,7 +128,7 @@ struct Servers<'a> {
 }
 
 struct Counter<'a> {
-    setting: &'a Setting<'a>,
+    shared: &'a ComparisonContext<'a>,
     servers: Servers<'a>,
     /// The data were loaded for this.
     is_loaded: bool,
@@ -144,22 +144,22 @@ impl Counter<'_> {
         chosen: &Chosen<'_>,
         missing: Option<&str>,
     ) -> Result<Vec<CountRecord>, LabError> {
-        let setting = self.setting;
+        let shared = self.shared;
         let (started, began) = (jiff::Timestamp::now().to_string(), Instant::now());
         let is_one = |arm: &Arm| !arm.is_control && chosen.contenders.contains(&arm.name);
-        let places = (0..setting.arms.len()).filter(|place| is_one(&setting.arms[*place]));
+        let places = (0..shared.arms.len()).filter(|place| is_one(&shared.arms[*place]));
         let places: Vec<usize> = places.collect();
         let blank = |place: usize| CountRecord {
             test: chosen.test.name.clone(),
-            contender: setting.arms[place].name.clone(),
+            contender: shared.arms[place].name.clone(),
             started: started.clone(),
             ..CountRecord::default()
         };
         let alone = |place: &usize| {
-            let contender = &plan.contenders[setting.arms[*place].index];
-            setting.comparison.uncountable(contender, &plan.contenders[0]).or(missing)
+            let contender = &plan.contenders[shared.arms[*place].index];
+            shared.comparison.uncountable(contender, &plan.contenders[0]).or(missing)
         };
-        let is_base = |place: &usize| setting.arms[*place].is_base();
+        let is_base = |place: &usize| shared.arms[*place].is_base();
         let mut others = places.iter().filter(|place| !is_base(place)).peekable();
         // The baseline's instructions alone say nothing.
         let is_pointless = others.peek().is_some() && others.all(|place| alone(place).is_some());
@@ -175,13 +175,13 @@ impl Counter<'_> {
         let able = places.into_iter().filter(|place| why(place).is_none());
         let able: Vec<usize> = able.collect();
         let Some(&first) = able.first() else { return Ok(records.into_values().collect()) };
-        if !setting.is_loaded(&able, LOAD) {
+        if !shared.is_loaded(&able, LOAD) {
             self.is_loaded = true;
         }
-        load(lab, directory, setting, able.iter().copied(), LOAD)?;
-        let (test, contender) = (chosen.test.name.clone(), setting.arms[first].name.clone());
+        load(lab, directory, shared, able.iter().copied(), LOAD)?;
+        let (test, contender) = (chosen.test.name.clone(), shared.arms[first].name.clone());
         (lab.watch)(Event::Counting { test, contender, done: 0.0 });
-        let log = |place: usize| directory.log(&setting.arms[place].name);
+        let log = |place: usize| directory.log(&shared.arms[place].name);
         let logs = able.iter().map(|place| (*place, log(*place))).collect();
         let operations = match self.servers.operations(lab, chosen.test, first, log(first)) {
             Ok(operations) => operations,
@@ -219,7 +219,7 @@ impl Servers<'_> {
         let data = self.data(place, 0);
         let at = Place { data: data.path(), log, ..Place::default() };
         let mut server = self.start(lab.home, &at, place, lab.cancel)?;
-        let mut clients = ClientCrew::start(self.connect(&*server, test, place)?)?;
+        let mut clients = CountedClients::start(self.connect(&*server, test, place)?)?;
         let root = server.process().unwrap_or_default() as i32;
         let cpu = || cpu_micros(root).values().sum::<u64>();
         let (idle, mut done, mut used) = (cpu(), 0, 0);
@@ -361,7 +361,7 @@ impl Servers<'_> {
         let site = Site { target: &target, dbms, dialect, seed, is_own: true, method };
         let driver = rqps_workload::driver(self.workload, site)?;
         driver.prepare(test, 1)?;
-        Ok(driver.cast(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())
+        Ok(driver.connect_clients(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())
     }
 
     fn data(&self, place: usize, number: usize) -> Copied {

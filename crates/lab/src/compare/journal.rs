@@ -3,7 +3,7 @@
 use rqps_plan::Method;
 use rqps_store::RoundRecord;
 
-use super::setting::Setting;
+use super::context::ComparisonContext;
 use crate::arm::Arm;
 
 /// How often a discarded measurement is repeated.
@@ -12,17 +12,17 @@ pub(crate) const REPEATS: u32 = 2;
 /// The records that exist when a round begins.
 pub(crate) struct Journal<'a> {
     pub(super) passes: &'a [RoundRecord],
-    pub(crate) setting: &'a Setting<'a>,
+    pub(crate) shared: &'a ComparisonContext<'a>,
     pub(crate) round: u32,
 }
 
 impl Journal<'_> {
     /// Whether an arm has failed in a test: then it is excluded from that test.
     pub(crate) fn has_failed(&self, test: &str, arm: &Arm) -> bool {
-        if self.setting.lost.has(&arm.name) {
+        if self.shared.lost.has(&arm.name) {
             return true;
         }
-        if self.setting.failing.contains(&(test.to_string(), arm.name.clone())) {
+        if self.shared.failing.contains(&(test.to_string(), arm.name.clone())) {
             return true;
         }
         let mut passes = self.passes.iter().filter(|pass| pass.test == test);
@@ -33,9 +33,9 @@ impl Journal<'_> {
     /// to be compared with the baseline. Slices are made with all arms or none, whole runs one by
     /// one.
     pub(super) fn is_left(&self, test: &str, (part, members): (u32, &[usize])) -> bool {
-        let able = members.iter().map(|place| &self.setting.arms[*place]);
+        let able = members.iter().map(|place| &self.shared.arms[*place]);
         let able: Vec<_> = able.filter(|one| !self.has_failed(test, one)).collect();
-        let is_whole = self.setting.comparison.method_of(test) == Method::Runs;
+        let is_whole = self.shared.comparison.method_of(test) == Method::Runs;
         let is_in =
             |pass: &RoundRecord, one: &Arm| pass.slices.iter().any(|slice| slice.arm == one.name);
         // What a guard discarded is repeated in a later session, as in this one.

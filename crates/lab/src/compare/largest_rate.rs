@@ -5,7 +5,6 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use rand::seq::SliceRandom;
 use rqps_analysis::largest_rate::{LargestRate, RateGrid, RateSearch};
 use rqps_observe::{Metric, ReferenceLoops};
 use rqps_plan::ServiceLevel;
@@ -13,10 +12,10 @@ use rqps_store::{Measurement, RunDirectory};
 use rqps_workload::{Driver, Task};
 
 use super::beside::Beside;
+use super::context::Draw;
 use super::journal::Journal;
 use super::parts::fit;
 use super::runs::{Done, Kept, REST, Run, Turn, WAKE};
-use super::setting::Draw;
 use crate::Event;
 use crate::alone::Alone;
 use crate::arrivals::Arrivals;
@@ -48,24 +47,22 @@ pub(super) fn make(
     loops: &mut ReferenceLoops,
     (level, grids): (ServiceLevel, &mut Grids),
 ) -> Result<(), LabError> {
-    let (setting, round) = (journal.setting, journal.round);
-    let (load, passes) = (setting.comparison.load_of(round), journal.passes);
-    let mut order: Vec<usize> = setting.measured().collect();
-    order.shuffle(&mut setting.random(Draw::Runs, &[round.into()]));
+    let (shared, round) = (journal.shared, journal.round);
+    let (load, passes) = (shared.comparison.load_of(round), journal.passes);
     let mut kept = Kept::of(journal, tests);
-    let turns = (0..).zip(order);
+    let turns = (0..).zip(shared.order_of_runs(round));
     let turns =
-        turns.map(|(number, place)| Turn { setting, round, load, place, number, tests, passes });
+        turns.map(|(number, place)| Turn { shared, round, load, place, number, tests, passes });
     let is_left = |turn: &Turn<'_>| {
         let arm = turn.arm();
         let has_failed = tests.iter().any(|test| journal.has_failed(test, arm));
         !has_failed && !kept.is_done(tests, &arm.name)
     };
     let turns: Vec<Turn<'_>> = turns.filter(is_left).collect();
-    let at_once = match fit(setting.plan, setting.arms)? {
+    let at_once = match fit(shared.plan, shared.arms)? {
         true => turns.len().max(1),
         false => {
-            let (contender, step) = (setting.arms[0].name.clone(), "memory".to_string());
+            let (contender, step) = (shared.arms[0].name.clone(), "memory".to_string());
             let note = "not all servers fit in memory: contenders are searched one after the other";
             let note = note.to_string();
             (lab.watch)(Event::Noted { contender, step, note });
@@ -93,7 +90,7 @@ pub(super) fn make(
         // No arm could run.
         return failed.into_iter().next().map_or(Ok(()), Err);
     }
-    if let Some(earlier) = setting.earlier {
+    if let Some(earlier) = shared.earlier {
         kept.join(earlier);
     }
     kept.save(directory)
@@ -129,13 +126,13 @@ impl SearchingArms<'_, '_> {
         grids: &mut Grids,
     ) -> Result<Vec<Result<FoundRates, LabError>>, LabError> {
         let Some(first) = self.turns.first() else { return Ok(Vec::new()) };
-        let setting = first.setting;
+        let shared = first.shared;
         let mut errors: Vec<Option<LabError>> = Vec::new();
         for turn in self.turns {
             errors.push(stopping(turn.restore())?.err());
         }
         let places: Vec<usize> = self.turns.iter().map(|turn| turn.place).collect();
-        rqps_dbms::read_code_again(setting.builds(&places))?;
+        rqps_dbms::read_code_again(shared.builds(&places))?;
         let before = loops.settle(REST);
         let mut up = ServersUp(Vec::new());
         for (turn, error) in self.turns.iter().zip(&mut errors) {
@@ -147,7 +144,7 @@ impl SearchingArms<'_, '_> {
             });
         }
         let targets: Vec<_> = up.0.iter().map(|alone| alone.as_ref().map(Alone::target)).collect();
-        let workload = setting.comparison.of.only(first.tests);
+        let workload = shared.comparison.of.only(first.tests);
         let tasks = rqps_workload::tasks(&workload)?;
         // Tables are filled already.
         let left: Vec<&Task> = tasks.iter().filter(|task| !task.fills).collect();
@@ -361,13 +358,13 @@ impl Trier<'_, '_> {
         let (turn, task) = (self.turn, self.task);
         let mut next = self.alone.next(task, self.driver, self.place, self.tasks);
         if let Some((per_second, trying)) = rate {
-            let random = turn.setting.random(Draw::Arrivals, &[self.round.into(), number]);
+            let random = turn.shared.random(Draw::Arrivals, &[self.round.into(), number]);
             next.arrivals = Some(Arrivals::at(per_second, random));
             next.trying = Some(trying);
         }
         let mut measured = measurement(task);
         let attempt = number as u32 + 1;
-        let mut beside = Beside::begin(turn.setting.arms, turn.place, &*next.server)?;
+        let mut beside = Beside::begin(turn.shared.arms, turn.place, &*next.server)?;
         let run = |lab: &mut Lab<'_>| next.run(lab, attempt, &mut measured);
         let (started, jump, ()) = turn.within(lab, task, (self.of_round, &mut beside), run)?;
         // A try that was made longer sent more than its last part.

@@ -10,14 +10,14 @@ use std::time::Instant;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, Home, Place, Quiesce, Server};
-use rqps_load::{Cancel, Crew};
+use rqps_load::{Cancel, ClientThreads};
 use rqps_plan::Plan;
 use rqps_store::{ContenderRecord, RunDirectory};
 use rqps_workload::{Assigned, Driver, PlaceFile, Task, place_file};
 
+use super::context::{ComparisonContext, Draw, driver};
 use super::folders::{beside, unfinished};
 use super::remote;
-use super::setting::{Draw, Setting, driver};
 use crate::Event;
 use crate::arm::Arm;
 use crate::contender::{allow_connections, describe, keep};
@@ -30,30 +30,30 @@ use crate::laps::Laps;
 pub(crate) fn load(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     members: impl IntoIterator<Item = usize>,
     round: u32,
 ) -> Result<(), LabError> {
-    let number = setting.comparison.load_of(round);
-    if setting.comparison.read_only {
-        return visit(lab, directory, setting, members, number);
+    let number = shared.comparison.load_of(round);
+    if shared.comparison.read_only {
+        return visit(lab, directory, shared, members, number);
     }
     let mut first = None;
     let mut order: Vec<usize> = members.into_iter().collect();
-    order.shuffle(&mut setting.random(Draw::Loads, &[number.into()]));
+    order.shuffle(&mut shared.random(Draw::Loads, &[number.into()]));
     let all = order.clone();
     order.retain(|place| {
-        let arm = &setting.arms[*place];
-        let is_lost = setting.lost.has(&arm.name);
-        arm.tables == *place && !is_lost && !setting.folders.loaded(*place, number).exists()
+        let arm = &shared.arms[*place];
+        let is_lost = shared.lost.has(&arm.name);
+        arm.tables == *place && !is_lost && !shared.folders.loaded(*place, number).exists()
     });
-    let at_once = if setting.fit_together { order.len().max(1) } else { 1 };
+    let at_once = if shared.fit_together { order.len().max(1) } else { 1 };
     for arms in order.chunks(at_once) {
-        side_by_side(lab, directory, setting, arms, (number, &mut first))?;
+        side_by_side(lab, directory, shared, arms, (number, &mut first))?;
     }
     if !order.is_empty() {
         for place in all {
-            describe_sharing(lab, directory, setting, (place, number))?;
+            describe_sharing(lab, directory, shared, (place, number))?;
         }
     }
     Ok(())
@@ -63,19 +63,19 @@ pub(crate) fn load(
 fn visit(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     members: impl IntoIterator<Item = usize>,
     load: u32,
 ) -> Result<(), LabError> {
     for place in members {
-        let arm = &setting.arms[place];
-        if arm.is_control || setting.lost.has(&arm.name) {
+        let arm = &shared.arms[place];
+        if arm.is_control || shared.lost.has(&arm.name) {
             continue;
         }
-        match describe_tables_of_others(lab, directory, setting, (place, load)) {
+        match describe_tables_of_others(lab, directory, shared, (place, load)) {
             // Others go on without a server that went away. The baseline is always needed.
             Err(error) if !arm.is_base() && error.is_disconnect() => {
-                setting.lost.add(&arm.name);
+                shared.lost.add(&arm.name);
                 let (contender, error) = (arm.name.clone(), error.to_string());
                 (lab.watch)(Event::Failed { contender, error });
             }
@@ -89,27 +89,27 @@ fn visit(
 fn describe_sharing(
     lab: &Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     (place, load): (usize, u32),
 ) -> Result<(), LabError> {
-    let arm = &setting.arms[place];
+    let arm = &shared.arms[place];
     match arm.tables == place || arm.is_control {
         true => Ok(()),
-        false => describe_tables_of_others(lab, directory, setting, (place, load)),
+        false => describe_tables_of_others(lab, directory, shared, (place, load)),
     }
 }
 
 fn describe_tables_of_others(
     lab: &Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     (place, load): (usize, u32),
 ) -> Result<(), LabError> {
-    let arm = &setting.arms[place];
-    let (contender, dbms) = (&setting.plan.contenders[arm.index], &*setting.ready[arm.index]);
+    let arm = &shared.arms[place];
+    let (contender, dbms) = (&shared.plan.contenders[arm.index], &*shared.ready[arm.index]);
     let begun = Instant::now();
     let at = Place {
-        data: setting.folders.loaded(arm.tables, load),
+        data: shared.folders.loaded(arm.tables, load),
         log: directory.log(&arm.name),
         set: arm.tables as u32,
         is_shared: true,
@@ -142,18 +142,18 @@ fn check_rows((one, its): &RowCounts, (other, of_other): &RowCounts) -> Result<(
 fn side_by_side(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     arms: &[usize],
     (number, first): (u32, &mut Option<RowCounts>),
 ) -> Result<(), LabError> {
     let (home, cancel) = (lab.home, lab.cancel.part());
-    let Setting { plan, tasks, ready, .. } = *setting;
+    let ComparisonContext { plan, tasks, ready, .. } = *shared;
     let (tell, told) = channel();
     let mut failed = None;
     thread::scope(|scope| {
         for place in arms {
-            let arm = &setting.arms[*place];
-            let to = setting.folders.loaded(*place, number);
+            let arm = &shared.arms[*place];
+            let to = shared.folders.loaded(*place, number);
             let (dbms, log) = (&*ready[arm.index], directory.log(&arm.name));
             let load = Load { plan, tasks, arm, dbms, to, log };
             (lab.watch)(Event::Loading { contender: arm.name.clone() });
@@ -172,7 +172,7 @@ fn side_by_side(
                 Ok(()) => {}
                 // Others go on without a server that went away. The baseline is always needed.
                 Err(error) if arm.is_remote && !arm.is_base() && error.is_disconnect() => {
-                    setting.lost.add(&arm.name);
+                    shared.lost.add(&arm.name);
                     let (contender, error) = (arm.name.clone(), error.to_string());
                     (lab.watch)(Event::Failed { contender, error });
                 }
@@ -187,13 +187,13 @@ fn side_by_side(
 }
 
 /// Removes the data of this round alone, or, if data are kept, those of the round before.
-pub(crate) fn unload(lab: &mut Lab<'_>, setting: &Setting<'_>, round: u32, keeps: bool) {
+pub(crate) fn unload(lab: &mut Lab<'_>, shared: &ComparisonContext<'_>, round: u32, keeps: bool) {
     let round = round - u32::from(keeps);
-    if setting.comparison.loads.is_none() && round > 0 {
-        remote::remove(lab, setting, setting.comparison.load_of(round));
+    if shared.comparison.loads.is_none() && round > 0 {
+        remote::remove(lab, shared, shared.comparison.load_of(round));
         // The record of tables that could not be removed from a server stays.
-        let own = (0..setting.arms.len()).filter(|place| !setting.arms[*place].is_remote);
-        setting.folders.forget(own, setting.comparison.load_of(round));
+        let own = (0..shared.arms.len()).filter(|place| !shared.arms[*place].is_remote);
+        shared.folders.forget(own, shared.comparison.load_of(round));
     }
 }
 
@@ -330,17 +330,17 @@ impl NewLoad {
 /// Returns what a reader must know of the load.
 fn fill(task: &Task, driver: &dyn Driver, cancel: &Cancel) -> Result<Option<String>, LabError> {
     let note = driver.prepare(task, 1)?;
-    let cast = driver.cast(task, task.clients, 0)?;
-    work(cast.parts.into_iter().map(|part| (part.work, part.order)).collect(), cancel)?;
+    let connected = driver.connect_clients(task, task.clients, 0)?;
+    work(connected.parts.into_iter().map(|part| (part.work, part.order)).collect(), cancel)?;
     work(driver.indexers(task)?, cancel)?;
-    (cast.end)()?;
+    (connected.end)()?;
     Ok(note)
 }
 
 fn work(assigned: Vec<Assigned>, cancel: &Cancel) -> Result<(), LabError> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
-    let mut crew = Crew::start(work)?;
-    crew.run(&orders, &mut |_, _| {}, cancel)?;
-    crew.finish();
+    let mut client_threads = ClientThreads::start(work)?;
+    client_threads.run(&orders, &mut |_, _| {}, cancel)?;
+    client_threads.finish();
     Ok(())
 }

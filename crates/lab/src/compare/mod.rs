@@ -7,6 +7,7 @@ mod answers;
 mod beside;
 mod blame;
 mod carried;
+mod context;
 mod counting;
 mod cut;
 mod folders;
@@ -27,7 +28,6 @@ mod round;
 mod runs;
 mod seating;
 mod seats;
-mod setting;
 mod stored_baseline;
 pub(crate) mod stored_baseline_error;
 mod together;
@@ -52,6 +52,7 @@ use crate::lab::{Lab, Outcome};
 use crate::laps::Laps;
 use crate::selftest::treatment::Treatment;
 use crate::{Event, arrivals, other_disk};
+use context::{ComparisonContext, Draw, Failing, RoundContext};
 pub(crate) use cut::{WARM_UP, longest_operation};
 use folders::Folders;
 pub(crate) use instructions::expected_time as counting_time;
@@ -66,7 +67,6 @@ pub(crate) use profile::{
 };
 pub(crate) use remote::compare_servers;
 use round::Round;
-use setting::{Draw, Failing, Scene, Setting};
 use stored_baseline::Earlier;
 pub use stored_baseline::stored_baseline;
 pub use stored_baseline_error::StoredBaselineError;
@@ -107,7 +107,7 @@ pub(crate) fn run(
     let base = &*ready[0];
     let open = |stored| Earlier::open(stored, lab, directory, plan, base, &folders);
     let earlier = comparison.baseline_from.as_deref().map(open).transpose()?;
-    let mut setting = Setting {
+    let mut shared = ComparisonContext {
         comparison,
         arms: &arms,
         ready,
@@ -123,27 +123,27 @@ pub(crate) fn run(
         client_cpus: ClientCpus::of(plan)?,
         servers: remote::servers(plan, ready)?,
     };
-    setting.client_cpus.tell(lab, &arms[0].name);
-    if setting.is_used_once() {
+    shared.client_cpus.tell(lab, &arms[0].name);
+    if shared.is_used_once() {
         // Each round makes directories and removes those of the round before.
         folders.all().into_iter().for_each(rqps_dbms::spread_data);
     }
-    let made = measure(lab, directory, plan, &mut setting, &parts, began);
-    remote::remove_unfinished(lab, &setting);
+    let made = measure(lab, directory, plan, &mut shared, &parts, began);
+    remote::remove_unfinished(lab, &shared);
     let outcome = match made {
         Ok(outcome) => outcome,
         Err(error) => {
-            remote::abandon(lab, directory, &setting);
+            remote::abandon(lab, directory, &shared);
             return Err(error);
         }
     };
     if outcome == Outcome::Complete && !lab.keep_data {
         for load in 1..=comparison.loads.unwrap_or(0) {
-            remote::remove(lab, &setting, load);
+            remote::remove(lab, &shared, load);
         }
         folders.remove_all();
     } else {
-        remote::tell_left(lab, &setting);
+        remote::tell_left(lab, &shared);
     }
     if lab.keep_data {
         let most = comparison.rounds + comparison.confirm.unwrap_or(0);
@@ -160,27 +160,27 @@ fn measure(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
-    setting: &mut Setting<'_>,
+    shared: &mut ComparisonContext<'_>,
     parts: &Parts,
     began: Instant,
 ) -> Result<Outcome, LabError> {
-    for round in 1..=setting.comparison.loads.unwrap_or(0) {
-        load(lab, directory, setting, setting.measured(), round)?;
+    for round in 1..=shared.comparison.loads.unwrap_or(0) {
+        load(lab, directory, shared, shared.measured(), round)?;
     }
-    setting.failing = match answers::make(lab, directory, setting, parts) {
+    shared.failing = match answers::make(lab, directory, shared, parts) {
         Err(LabError::Interrupted) => return Ok(Outcome::Interrupted),
         failing => failing?,
     };
-    let mut outcome = match setting.comparison.only_instructions() {
+    let mut outcome = match shared.comparison.only_instructions() {
         Some(_) => Outcome::Complete,
-        None => rounds(lab, directory, plan, setting, parts, began)?,
+        None => rounds(lab, directory, plan, shared, parts, began)?,
     };
     if outcome == Outcome::Complete {
-        let made = profile::make(lab, directory, plan, setting, parts);
+        let made = profile::make(lab, directory, plan, shared, parts);
         outcome = ended(lab, "profiles", made)?;
     }
     if outcome == Outcome::Complete {
-        let made = instructions::make(lab, directory, plan, setting);
+        let made = instructions::make(lab, directory, plan, shared);
         outcome = ended(lab, "instructions", made)?;
     }
     Ok(outcome)
@@ -192,11 +192,11 @@ fn rounds(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     parts: &Parts,
     began: Instant,
 ) -> Result<Outcome, LabError> {
-    let comparison = setting.comparison;
+    let comparison = shared.comparison;
     let tests = comparison.tests();
     let mut loops = loops(directory, comparison)?;
     let mut grids = Grids::new();
@@ -207,7 +207,7 @@ fn rounds(
     while let Some(number) = numbers.next() {
         let is_fresh = number > comparison.rounds;
         let passes = directory.rounds()?;
-        let journal = Journal { passes: &passes, setting, round: number };
+        let journal = Journal { passes: &passes, shared, round: number };
         let interim = (lab.judge)(plan, &passes);
         let settled = if is_fresh { interim.confirmed } else { interim.settled };
         let is_left = |test: &&String| {
@@ -244,10 +244,10 @@ fn rounds(
         let rounds = if is_fresh { last } else { comparison.rounds };
         let count = sliced.len() + whole.len();
         (lab.watch)(Event::RoundBegun { round: number, rounds, tests: count });
-        let mut made = remote::restart(lab, directory, setting, number);
+        let mut made = remote::restart(lab, directory, shared, number);
         laps.lap("restart");
         if made.is_ok() {
-            made = load(lab, directory, setting, setting.measured(), number);
+            made = load(lab, directory, shared, shared.measured(), number);
         }
         laps.lap("load");
         if passes.is_empty() && made.is_err() {
@@ -272,7 +272,7 @@ fn rounds(
             return Ok(outcome);
         }
         let keeps = lab.keep_data;
-        unload(lab, setting, number, keeps);
+        unload(lab, shared, number, keeps);
         laps.lap("unload");
         laps.tell(&format!("round {number}"));
         let seconds = round_began.elapsed().as_secs_f64();
@@ -281,12 +281,12 @@ fn rounds(
         (lab.watch)(Event::RoundDone { round: number, seconds, interim });
     }
     // A contender that takes too long is a result, but not the baseline.
-    let base = &setting.arms[0].name;
+    let base = &shared.arms[0].name;
     let is_failure = |(name, arm): (&String, &Measurement)| {
         arm.failure().is_some() && (arm.status != Status::Overdue || name == base)
     };
     let failed = directory.rounds()?.iter().any(|pass| pass.arms.iter().any(is_failure));
-    Ok(if failed || !setting.lost.is_empty() { Outcome::Failed } else { Outcome::Complete })
+    Ok(if failed || !shared.lost.is_empty() { Outcome::Failed } else { Outcome::Complete })
 }
 
 /// The reference loop of the run, the same in every session. Whole runs are compared with its usual
@@ -334,20 +334,20 @@ fn slices(
     loops: &mut ReferenceLoops,
     laps: &mut Laps,
 ) -> Result<(), LabError> {
-    let (setting, number) = (journal.setting, journal.round);
+    let (shared, number) = (journal.shared, journal.round);
     let groups = parts.groups.len() as f64;
     for (index, (part, members)) in parts.each().enumerate() {
         let is_left = |test: &&String| journal.is_left(test, (part, members));
-        let left = tests.iter().filter(is_left).map(|test| setting.task(test));
+        let left = tests.iter().filter(is_left).map(|test| shared.task(test));
         let mut left: Vec<&Task> = left.collect::<Result<_, _>>()?;
         if left.is_empty() {
             continue;
         }
-        left.shuffle(&mut setting.random(Draw::Tests, &[number.into(), part.into()]));
+        left.shuffle(&mut shared.random(Draw::Tests, &[number.into(), part.into()]));
         // A faster arm writes more, so reads come first, while all tables are as loaded.
         left.sort_by_key(|test| test.class.writes());
-        let scene = Scene { setting, number, part, members, keeps_load: false };
-        let mut round = Round::start(lab, directory, &scene)?;
+        let context = RoundContext { shared, number, part, members, keeps_load: false };
+        let mut round = Round::start(lab, directory, &context)?;
         laps.lap("start");
         if round.is_over() {
             let attempt = |test: &Task| attempts_at(journal, test, part);
@@ -377,7 +377,7 @@ fn attempts_at(journal: &Journal<'_>, test: &Task, part: u32) -> u32 {
 
 /// The arms that are excluded from a test.
 fn benched(journal: &Journal<'_>, test: &Task, members: &[usize]) -> BTreeSet<String> {
-    let members = members.iter().map(|place| &journal.setting.arms[*place]);
+    let members = members.iter().map(|place| &journal.shared.arms[*place]);
     let failed = members.filter(|one| journal.has_failed(&test.name, one));
     failed.map(|one| one.name.clone()).collect()
 }

@@ -113,7 +113,7 @@ impl WatchedServer {
 impl Round<'_> {
     /// The remote servers of the arms that are up, with the slots of each.
     fn remote_servers(&self) -> Vec<Vec<usize>> {
-        let server = |slot: usize| self.scene.setting.servers[self.running[slot].arm.index];
+        let server = |slot: usize| self.context.shared.servers[self.running[slot].arm.index];
         let mut servers: Vec<Vec<usize>> = Vec::new();
         for slot in (0..self.running.len()).filter(|slot| server(*slot).is_some()) {
             match servers.iter_mut().find(|slots| server(slots[0]) == server(slot)) {

@@ -13,16 +13,16 @@ use rqps_observe::{
     Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
 };
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
-use rqps_workload::{Cast, Driver, End, Task};
+use rqps_workload::{Driver, End, Task, TaskClients};
 
 use super::blame::of;
 use super::carried::{REQUESTS, counters, edge};
+use super::context::{Draw, driver};
 use super::cut::{Beginning, Cut, WARM, Warmed, warm_up};
 use super::journal::REPEATS;
 use super::limits::{LEAST, LimitedRelay};
 use super::others::{WatchedServer, held, sent};
 use super::round::{Round, Running};
-use super::setting::{Draw, driver};
 use super::turn::ServerTurns;
 use crate::error::LabError;
 use crate::lab::Lab;
@@ -71,7 +71,7 @@ impl<'a> Round<'a> {
         loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
-        let lost = &self.scene.setting.lost;
+        let lost = &self.context.shared.lost;
         let mut failed = self.absent.clone();
         let mut refused = 0;
         let mut slowest_of_base = Duration::ZERO;
@@ -163,17 +163,17 @@ impl<'a> Round<'a> {
 
     /// An empty record of the measurement.
     fn blank(&self, test: &Task, attempt: u32) -> RoundRecord {
-        let scene = self.scene;
+        let context = self.context;
         let arm = |one: &Running<'_>| {
             let note = one.note.clone();
             let measured = Measurement { slot: one.slot, note, ..measurement(test) };
             (one.arm.name.clone(), measured)
         };
         RoundRecord {
-            round: scene.number,
-            place: scene.setting.place(&test.name),
-            part: scene.part,
-            load: scene.setting.comparison.load_of(scene.number),
+            round: context.number,
+            place: context.shared.place(&test.name),
+            part: context.part,
+            load: context.shared.comparison.load_of(context.number),
             attempt,
             arms: self.running.iter().map(arm).collect(),
             group: Some(test.group.to_string()),
@@ -215,12 +215,12 @@ impl<'a> Round<'a> {
         slowest_of_base: Duration,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
-        let setting = self.scene.setting;
-        let clients = setting.comparison.of.most_clients();
+        let shared = self.context.shared;
+        let clients = shared.comparison.of.most_clients();
         pass.arms.values_mut().for_each(|arm| arm.clients = clients);
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| driver(setting.plan, one.arm, target));
+        let drivers = drivers.map(|(one, target)| driver(shared.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
 
         let mut is_parallel = false;
@@ -245,12 +245,12 @@ impl<'a> Round<'a> {
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
-        let place = u64::from(self.scene.number) * 1_000 + u64::from(pass.attempt);
+        let place = u64::from(self.context.number) * 1_000 + u64::from(pass.attempt);
         let base = self.running.iter().position(|one| one.arm.is_base()).unwrap_or(0);
         let turns = ServerTurns::of(test, &self.running);
         for (slot, driver) in drivers.iter().enumerate() {
-            let Cast { parts, threads, end, .. } =
-                driver.cast(test, clients, place).map_err(of(slot))?;
+            let TaskClients { parts, threads, end, .. } =
+                driver.connect_clients(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
             let dosing = &self.running[slot].dosing;
             work.iter_mut().zip(parts).for_each(|(client, part)| {
@@ -264,7 +264,7 @@ impl<'a> Round<'a> {
         }
         let (meter, known) = self.meter()?;
         let mut relay = LimitedRelay {
-            relay: Relay::start_spaced(work, meter, setting.comparison.spacing())?,
+            relay: Relay::start_spaced(work, meter, shared.comparison.spacing())?,
             limit: drivers[base].time_limit(test),
             arms: self.running.len(),
             base,
@@ -276,11 +276,11 @@ impl<'a> Round<'a> {
         pass.cpus = cpus.iter().map(|cpu| *cpu as u32).collect();
         let engines = self.count()?;
 
-        let comparison = setting.comparison;
+        let comparison = shared.comparison;
         let usual = Cut::by_time(comparison.slice.0, comparison.warm_up.0);
         let which = [pass.round, pass.part, pass.place, pass.attempt].map(u64::from);
-        let mut random = setting.random(Draw::Slices, &which);
-        let first_set = setting.random(Draw::Sets, &which).random::<u32>().into();
+        let mut random = shared.random(Draw::Slices, &which);
+        let first_set = shared.random(Draw::Sets, &which).random::<u32>().into();
         let is_remote = self.running.iter().any(|one| one.arm.is_remote);
         let first =
             Beginning { contenders: self.running.len(), base, operation: first_set, is_remote };
@@ -351,7 +351,7 @@ impl<'a> Round<'a> {
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel)?);
             let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;
-            setting.treatment.record(doses);
+            shared.treatment.record(doses);
             before.extend(alone);
             Ok((before, (slices, times), jump, start, last))
         })();
@@ -474,7 +474,7 @@ impl<'a> Round<'a> {
         }
         let share = |one: &Running<'_>| {
             let mut engine = pass.arms.get(&one.arm.name)?.engine.clone();
-            let contender = &self.scene.setting.plan.contenders[one.arm.index];
+            let contender = &self.context.shared.plan.contenders[one.arm.index];
             let known = <&Descriptor>::from(contender).counters();
             engine.mean(|name| known.iter().find(|it| it.is_of(name)).map(|it| it.meaning));
             let [background, serving] =

@@ -11,14 +11,14 @@ use rqps_load::{COUNTERS, Relay, Slicing, Turns, Work};
 use rqps_observe::{EdgeReader, Profiler, pin_thread, sees_kernel};
 use rqps_plan::{Comparison, Plan, Profiled};
 use rqps_store::{ProfileRecord, RunDirectory};
-use rqps_workload::{Cast, Driver, End, Task};
+use rqps_workload::{Driver, End, Task, TaskClients};
 
 use super::blame::{driven, of};
+use super::context::{ComparisonContext, RoundContext, driver, task};
 use super::cut::WARM_UP;
 use super::loads::{load, unload};
 use super::parts::Parts;
 use super::round::Round;
-use super::setting::{Scene, Setting, driver, task};
 use crate::Event;
 use crate::arm::Arm;
 use crate::error::LabError;
@@ -58,26 +58,24 @@ pub(super) fn make(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
     plan: &Plan,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     parts: &Parts,
 ) -> Result<(), LabError> {
-    let comparison = setting.comparison;
+    let comparison = shared.comparison;
     let Some(profiled) = &comparison.profile else { return Ok(()) };
     let changed = (lab.judge)(plan, &directory.rounds()?).changed;
     let names = comparison.tests();
-    let (chosen, left_out) = choose(setting.arms, (&names, setting.tasks), profiled, &changed)?;
+    let (chosen, left_out) = choose(shared.arms, (&names, shared.tasks), profiled, &changed)?;
     let tests: Vec<String> = chosen.iter().map(|one| one.test.name.clone()).collect();
     (lab.watch)(Event::ProfilesBegun { tests, left_out });
     for number in 1..=ROUNDS {
         for (part, members) in parts.each() {
             // The A/A control is not needed to compare functions.
-            let members: Vec<usize> = members
-                .iter()
-                .copied()
-                .filter(|member| !setting.arms[*member].is_control)
-                .collect();
-            let scene = Scene { setting, number, part, members: &members, keeps_load: false };
-            round(lab, directory, &scene, &chosen)?;
+            let members: Vec<usize> =
+                members.iter().copied().filter(|member| !shared.arms[*member].is_control).collect();
+            let context =
+                RoundContext { shared, number, part, members: &members, keeps_load: false };
+            round(lab, directory, &context, &chosen)?;
         }
     }
     Ok(())
@@ -87,15 +85,15 @@ pub(super) fn make(
 fn round(
     lab: &mut Lab<'_>,
     directory: &mut RunDirectory,
-    scene: &Scene<'_>,
+    context: &RoundContext<'_>,
     chosen: &[Chosen<'_>],
 ) -> Result<(), LabError> {
     let made = directory.profiles()?;
     let is_up =
-        |name: &str| scene.members.iter().any(|member| scene.setting.arms[*member].name == name);
+        |name: &str| context.members.iter().any(|member| context.shared.arms[*member].name == name);
     let is_made = |test: &Task, contender: &str| {
         made.iter().any(|one| {
-            (one.round, one.test.as_str()) == (scene.number, test.name.as_str())
+            (one.round, one.test.as_str()) == (context.number, test.name.as_str())
                 && one.contender == contender
         })
     };
@@ -112,11 +110,11 @@ fn round(
     if left.is_empty() {
         return Ok(());
     }
-    (lab.watch)(Event::Profiling { round: scene.number, rounds: ROUNDS });
+    (lab.watch)(Event::Profiling { round: context.number, rounds: ROUNDS });
     // Data of the rounds are kept if the user wants that.
-    let is_kept = lab.keep_data && scene.setting.is_loaded(scene.members, scene.number);
-    load(lab, directory, scene.setting, scene.members.iter().copied(), scene.number)?;
-    let mut round = Round::start(lab, directory, scene)?;
+    let is_kept = lab.keep_data && context.shared.is_loaded(context.members, context.number);
+    load(lab, directory, context.shared, context.members.iter().copied(), context.number)?;
+    let mut round = Round::start(lab, directory, context)?;
     let share = 1.0 / left.len() as f64;
     for (index, one) in left.iter().enumerate() {
         match round.profile(lab, directory, one, (index as f64 * share, share)) {
@@ -130,7 +128,7 @@ fn round(
     }
     round.stop()?;
     if !is_kept {
-        unload(lab, scene.setting, scene.number, false);
+        unload(lab, context.shared, context.number, false);
     }
     Ok(())
 }
@@ -186,13 +184,13 @@ impl Round<'_> {
         chosen: &Chosen<'_>,
         (from, share): (f64, f64),
     ) -> Result<(), LabError> {
-        let (scene, test) = (self.scene, chosen.test);
-        let clients = scene.setting.comparison.of.most_clients();
+        let (context, test) = (self.context, chosen.test);
+        let clients = context.shared.comparison.of.most_clients();
         let mut slots: Vec<usize> = (0..self.running.len())
             .filter(|slot| chosen.contenders.contains(&self.running[*slot].arm.name))
             .collect();
         slots.sort_by_key(|slot| self.running[*slot].arm.index);
-        if scene.number.is_multiple_of(2) {
+        if context.number.is_multiple_of(2) {
             slots.reverse();
         }
         let targets: Vec<_> = self.running.iter().map(|one| one.server.target().clone()).collect();
@@ -203,14 +201,15 @@ impl Round<'_> {
         };
         let mut work: Vec<Vec<Box<dyn Work>>> = (0..clients).map(|_| Vec::new()).collect();
         let drivers = self.running.iter().zip(&targets);
-        let drivers = drivers.map(|(one, target)| driver(scene.setting.plan, one.arm, target));
+        let drivers = drivers.map(|(one, target)| driver(context.shared.plan, one.arm, target));
         let drivers: Vec<Box<dyn Driver + '_>> = drivers.collect::<Result<_, _>>()?;
         let mut ends: Vec<End<'_>> = Vec::new();
         let mut answering: Vec<Vec<Option<u32>>> = Vec::new();
         for (slot, driver) in drivers.iter().enumerate() {
             driver.prepare(test, 1).map_err(of(slot))?;
-            let Cast { parts, threads, end, .. } =
-                driver.cast(test, clients, u64::from(scene.number) * 1_000).map_err(of(slot))?;
+            let TaskClients { parts, threads, end, .. } = driver
+                .connect_clients(test, clients, u64::from(context.number) * 1_000)
+                .map_err(of(slot))?;
             work.iter_mut().zip(parts).for_each(|(client, part)| client.push(part.work));
             ends.push(end);
             answering.push(threads);
@@ -251,7 +250,7 @@ impl Round<'_> {
         let slicing = Slicing::by_time(SLICE, Duration::ZERO);
         let all = (warm_up.order.len() + measured.order.len()) as f64;
         let (name, contender) = (&test.name, &one.arm.name);
-        let (round, watch) = (self.scene.number, &mut lab.watch);
+        let (round, watch) = (self.context.number, &mut lab.watch);
         let mut tell = |done: usize| {
             let done = from + share * done as f64 / all;
             watch(Event::Measuring {
@@ -262,7 +261,7 @@ impl Round<'_> {
                 paces: Vec::new(),
             });
         };
-        let mut profiler = Profiler::attach(root, self.scene.setting.folders.path())?;
+        let mut profiler = Profiler::attach(root, self.context.shared.folders.path())?;
         relay.run(&warm_up, slicing, &mut tell, lab.cancel).map_err(driven)?;
         let mut reader = EdgeReader::new(Some(root), one.group.as_ref(), None)?;
         let (started, began) = (jiff::Timestamp::now().to_string(), Instant::now());

@@ -12,7 +12,7 @@ use rqps_plan::{Comparison, Plan};
 use rqps_store::RunDirectory;
 use rqps_system::program::{self, Surroundings};
 
-use super::setting::{Draw, Setting};
+use super::context::{ComparisonContext, Draw};
 use crate::Event;
 use crate::arm::Arm;
 use crate::contender::tidy;
@@ -121,7 +121,7 @@ pub(super) fn have_commands(comparison: &Comparison, given: &Restarts) -> Result
 pub(super) fn restart(
     lab: &mut Lab<'_>,
     directory: &RunDirectory,
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     round: u32,
 ) -> Result<(), LabError> {
     let restarts: &Restarts = lab.restarts;
@@ -129,12 +129,12 @@ pub(super) fn restart(
         let mut commands = restarts.commands.iter();
         commands.find(|(name, _)| *name == arm.name).map(|(_, command)| command)
     };
-    let arms = setting.arms.iter().filter(|arm| !setting.lost.has(&arm.name));
+    let arms = shared.arms.iter().filter(|arm| !shared.lost.has(&arm.name));
     let mut restarted: Vec<_> = arms.filter_map(|arm| Some((arm, command(arm)?))).collect();
-    restarted.shuffle(&mut setting.random(Draw::Restarts, &[round.into()]));
+    restarted.shuffle(&mut shared.random(Draw::Restarts, &[round.into()]));
     for (arm, command) in restarted {
         (lab.watch)(Event::Restarting { contender: arm.name.clone() });
-        let (dbms, log) = (&*setting.ready[arm.index], directory.log(&arm.name));
+        let (dbms, log) = (&*shared.ready[arm.index], directory.log(&arm.name));
         restart_one(lab, dbms, command, &log).map_err(|error| error.of(&arm.name))?;
     }
     Ok(())
@@ -195,13 +195,13 @@ fn restart_one(
 }
 
 /// Says where the tables of a comparison are that stay on remote servers.
-pub(super) fn tell_left(lab: &mut Lab<'_>, setting: &Setting<'_>) {
-    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
-    for (place, arm) in setting.arms.iter().enumerate() {
+pub(super) fn tell_left(lab: &mut Lab<'_>, shared: &ComparisonContext<'_>) {
+    let most = shared.comparison.rounds + shared.comparison.confirm.unwrap_or(0);
+    for (place, arm) in shared.arms.iter().enumerate() {
         if !arm.is_remote || arm.tables != place {
             continue;
         }
-        let last = setting.folders.last(place, most).and_then(|path| Left::read(&path));
+        let last = shared.folders.last(place, most).and_then(|path| Left::read(&path));
         if let Some(Left { place, url, .. }) = last {
             (lab.watch)(Event::LeftOnServer { contender: arm.name.clone(), place, url });
         }
@@ -210,40 +210,40 @@ pub(super) fn tell_left(lab: &mut Lab<'_>, setting: &Setting<'_>) {
 
 /// After an error that ends the run: tables stay on remote servers only if another session can
 /// resume what was measured on them.
-pub(super) fn abandon(lab: &mut Lab<'_>, directory: &RunDirectory, setting: &Setting<'_>) {
+pub(super) fn abandon(lab: &mut Lab<'_>, directory: &RunDirectory, shared: &ComparisonContext<'_>) {
     if directory.rounds().is_ok_and(|rounds| !rounds.is_empty()) || lab.keep_data {
-        return tell_left(lab, setting);
+        return tell_left(lab, shared);
     }
-    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
+    let most = shared.comparison.rounds + shared.comparison.confirm.unwrap_or(0);
     for load in 1..=most {
-        remove(lab, setting, load);
+        remove(lab, shared, load);
         // The record of tables that could not be removed stays.
-        let is_gone = |place: &usize| !setting.folders.loaded(*place, load).exists();
-        setting.folders.forget((0..setting.arms.len()).filter(is_gone), load);
+        let is_gone = |place: &usize| !shared.folders.loaded(*place, load).exists();
+        shared.folders.forget((0..shared.arms.len()).filter(is_gone), load);
     }
     tidy(lab, directory);
 }
 
 /// Removes what loads that failed left on remote servers: no session resumes such a load.
-pub(super) fn remove_unfinished(lab: &mut Lab<'_>, setting: &Setting<'_>) {
-    let most = setting.comparison.rounds + setting.comparison.confirm.unwrap_or(0);
+pub(super) fn remove_unfinished(lab: &mut Lab<'_>, shared: &ComparisonContext<'_>) {
+    let most = shared.comparison.rounds + shared.comparison.confirm.unwrap_or(0);
     (1..=most)
-        .for_each(|load| remove_at(lab, setting, |place| setting.folders.unfinished(place, load)));
+        .for_each(|load| remove_at(lab, shared, |place| shared.folders.unfinished(place, load)));
 }
 
 /// Removes the tables of a load from remote servers, as far as these can be reached.
-pub(super) fn remove(lab: &mut Lab<'_>, setting: &Setting<'_>, load: u32) {
-    remove_at(lab, setting, |place| setting.folders.loaded(place, load));
+pub(super) fn remove(lab: &mut Lab<'_>, shared: &ComparisonContext<'_>, load: u32) {
+    remove_at(lab, shared, |place| shared.folders.loaded(place, load));
 }
 
-fn remove_at(lab: &mut Lab<'_>, setting: &Setting<'_>, at: impl Fn(usize) -> PathBuf) {
-    for (place, arm) in setting.arms.iter().enumerate() {
+fn remove_at(lab: &mut Lab<'_>, shared: &ComparisonContext<'_>, at: impl Fn(usize) -> PathBuf) {
+    for (place, arm) in shared.arms.iter().enumerate() {
         let data = at(place);
         if !arm.is_remote || arm.tables != place || !data.exists() {
             continue;
         }
         let left = Left::read(&data);
-        if let Err(error) = setting.ready[arm.index].disclaim(&data) {
+        if let Err(error) = shared.ready[arm.index].disclaim(&data) {
             tracing::info!("{}: its tables cannot be removed: {error}", arm.name);
             if let Some(Left { place, url, .. }) = left {
                 (lab.watch)(Event::LeftOnServer { contender: arm.name.clone(), place, url });

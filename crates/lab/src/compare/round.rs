@@ -10,9 +10,9 @@ use rqps_load::Cancel;
 use rqps_observe::{Group, Placement, pin_tree};
 use rqps_store::RunDirectory;
 
+use super::context::{Draw, RoundContext};
 use super::folders::restore;
 use super::seating::Seating;
-use super::setting::{Draw, Scene};
 use super::together::together;
 use crate::Event;
 use crate::arm::Arm;
@@ -40,7 +40,7 @@ pub(super) struct Running<'a> {
 
 /// The round's servers, which end with it.
 pub(crate) struct Round<'a> {
-    pub(super) scene: &'a Scene<'a>,
+    pub(super) context: &'a RoundContext<'a>,
     /// In the order of their slots.
     pub(super) running: Vec<Running<'a>>,
     /// The arms that could not be started, by name, and why.
@@ -55,31 +55,33 @@ impl<'a> Round<'a> {
     pub(crate) fn start(
         lab: &mut Lab<'_>,
         directory: &RunDirectory,
-        scene: &'a Scene<'a>,
+        context: &'a RoundContext<'a>,
     ) -> Result<Self, LabError> {
-        let setting = scene.setting;
-        let seating = Seating::of(scene);
-        let mut slots = scene.members.to_vec();
-        slots.shuffle(&mut setting.random(Draw::Slots, &[scene.number.into(), scene.part.into()]));
-        slots.retain(|place| !setting.lost.has(&setting.arms[*place].name));
-        let is_kept = lab.keep_data || scene.keeps_load;
+        let shared = context.shared;
+        let seating = Seating::of(context);
+        let mut slots = context.members.to_vec();
+        slots.shuffle(
+            &mut shared.random(Draw::Slots, &[context.number.into(), context.part.into()]),
+        );
+        slots.retain(|place| !shared.lost.has(&shared.arms[*place].name));
+        let is_kept = lab.keep_data || context.keeps_load;
         let slots = (0..).zip(slots).map(|(slot, place)| {
-            let log = directory.log(&setting.arms[place].name);
-            Slot { scene, cpus: &seating.servers, slot, place, log, is_kept }
+            let log = directory.log(&shared.arms[place].name);
+            Slot { context, cpus: &seating.servers, slot, place, log, is_kept }
         });
         let (home, cancel) = (lab.home, lab.cancel);
-        rqps_dbms::read_code_again(setting.builds(scene.members))?;
+        rqps_dbms::read_code_again(shared.builds(context.members))?;
         let started = together(slots, |slot| (slot.place, slot.settle_in(home, cancel)));
         let (running, absent) = (Vec::new(), BTreeMap::new());
-        let mut round = Round { scene, running, absent, seating };
+        let mut round = Round { context, running, absent, seating };
         for (place, started) in started {
-            let arm = &setting.arms[place];
+            let arm = &shared.arms[place];
             match started {
                 Ok(running) => round.running.push(running),
                 Err(error @ (LabError::Interrupted | LabError::Store(_))) => return Err(error),
                 Err(error) => {
                     if arm.is_remote && error.is_disconnect() {
-                        setting.lost.add(&arm.name);
+                        shared.lost.add(&arm.name);
                     }
                     if arm.is_base() {
                         return Err(error.of(&arm.name));
@@ -105,7 +107,7 @@ impl<'a> Round<'a> {
 
 /// An arm whose server is to be started.
 struct Slot<'a, 'c> {
-    scene: &'a Scene<'a>,
+    context: &'a RoundContext<'a>,
     cpus: &'c [usize],
     slot: u32,
     place: usize,
@@ -116,46 +118,46 @@ struct Slot<'a, 'c> {
 
 impl<'a> Slot<'a, '_> {
     fn settle_in(self, home: &Home, cancel: &Cancel) -> Result<Running<'a>, LabError> {
-        let Slot { scene, place, slot, log, .. } = self;
-        let setting = scene.setting;
-        let arm = &setting.arms[place];
-        let load = setting.comparison.load_of(scene.number);
-        let loaded = setting.folders.loaded(arm.tables, load);
+        let Slot { context, place, slot, log, .. } = self;
+        let shared = context.shared;
+        let arm = &shared.arms[place];
+        let load = shared.comparison.load_of(context.number);
+        let loaded = shared.folders.loaded(arm.tables, load);
         let mut laps = Laps::begin();
         let data = match arm.is_remote {
-            true if !setting.comparison.read_only && !loaded.exists() => {
+            true if !shared.comparison.read_only && !loaded.exists() => {
                 return Err(LabError::NotLoaded);
             }
             // The tables are on the server, once.
             true => loaded,
             false => {
-                let data = setting.folders.round(place);
-                let is_moved = setting.is_used_once() && !self.is_kept;
-                restore(&loaded, &data, is_moved, setting.plan.memory)?;
+                let data = shared.folders.round(place);
+                let is_moved = shared.is_used_once() && !self.is_kept;
+                restore(&loaded, &data, is_moved, shared.plan.memory)?;
                 data
             }
         };
         laps.lap("restore");
-        let delays = DelaySite::of_contender(&setting.plan.contenders[arm.index]);
+        let delays = DelaySite::of_contender(&shared.plan.contenders[arm.index]);
         let dosing = Dosing::of(arm.injection, delays, &data)?;
         let environment = dosing.as_ref().map(Dosing::environment).unwrap_or_default();
-        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
+        let (set, is_shared) = (arm.tables as u32, shared.is_shared(arm));
         let at = Place { data, log, environment, set, is_shared, ..Place::default() };
-        let server = setting.ready[arm.index].start(home, &at, cancel)?;
+        let server = shared.ready[arm.index].start(home, &at, cancel)?;
         laps.lap("start");
         laps.tell(&format!("{}, server", arm.name));
         // The counters of a server that others work on, too, do not show what this arm does.
-        let meter = match setting.is_alone(arm, scene.members) {
+        let meter = match shared.is_alone(arm, context.members) {
             true => server.meter()?,
             false => None,
         };
-        let notes = [setting.folders.note(place, load), setting.client_cpus.note()];
+        let notes = [shared.folders.note(place, load), shared.client_cpus.note()];
         let notes: Vec<String> = notes.into_iter().flatten().collect();
         let note = (!notes.is_empty()).then(|| notes.join("; "));
         let (group, _placement) = (None, None);
         let mut running = Running { arm, server, meter, group, dosing, slot, note, _placement };
         let Some(root) = running.process() else { return Ok(running) };
-        running.group = match setting.plan.memory {
+        running.group = match shared.plan.memory {
             Some(memory) => Some(confine(root, memory, &arm.name)?),
             // Without a group, the processes are read one by one.
             None => Group::create(&arm.name).filter(|group| group.add_tree(root).is_ok()),

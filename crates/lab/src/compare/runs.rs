@@ -6,7 +6,6 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use rand::seq::SliceRandom;
 use rqps_dbms::Place;
 use rqps_observe::{
     Around, Clocks, Conduct, GuardFailure, Metric, Reading, ReferenceLoops, guards,
@@ -16,10 +15,10 @@ use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, WorkRecord
 use rqps_workload::Task;
 
 use super::beside::{Beside, sent};
+use super::context::{ComparisonContext, Draw};
 use super::folders::restore;
 use super::journal::{Journal, REPEATS};
 use super::pass::said;
-use super::setting::{Draw, Setting};
 use super::stored_baseline::Earlier;
 use crate::alone::{Alone, Next, in_turn};
 use crate::arm::Arm;
@@ -60,17 +59,16 @@ pub(super) fn make(
     tests: &[String],
     loops: &mut ReferenceLoops,
 ) -> Result<(), LabError> {
-    let (setting, number) = (journal.setting, journal.round);
-    let load = setting.comparison.load_of(number);
+    let (shared, number) = (journal.shared, journal.round);
+    let load = shared.comparison.load_of(number);
     let has_failed =
-        |place: &usize| tests.iter().any(|test| journal.has_failed(test, &setting.arms[*place]));
+        |place: &usize| tests.iter().any(|test| journal.has_failed(test, &shared.arms[*place]));
     // All arms have a turn, so that turns are the same in a later session.
-    let mut order: Vec<usize> = setting.measured().collect();
-    order.shuffle(&mut setting.random(Draw::Runs, &[number.into()]));
+    let order = shared.order_of_runs(number);
     let mut kept = Kept::of(journal, tests);
-    let failed = in_turn(lab, setting.arms, &order, |lab, turn, place| {
+    let failed = in_turn(lab, shared.arms, &order, |lab, turn, place| {
         let passes = journal.passes;
-        let whose = Turn { setting, round: number, load, place, number: turn, tests, passes };
+        let whose = Turn { shared, round: number, load, place, number: turn, tests, passes };
         if has_failed(&place) || kept.is_done(tests, &whose.arm().name) {
             return Ok(());
         }
@@ -82,7 +80,7 @@ pub(super) fn make(
         // No arm could run.
         return failed.into_iter().next().map_or(Ok(()), Err);
     }
-    if let Some(earlier) = setting.earlier {
+    if let Some(earlier) = shared.earlier {
         kept.join(earlier);
     }
     kept.save(directory)
@@ -141,19 +139,19 @@ impl Kept {
         whose: &Turn<'_>,
         made: Result<Run, LabError>,
     ) -> Result<(), LabError> {
-        let Turn { setting, load, place, number, .. } = *whose;
+        let Turn { shared, load, place, number, .. } = *whose;
         let name = &whose.arm().name;
         let run =
             made.inspect_err(|error| match whose.arm().is_remote && error.is_disconnect() {
                 // A later session measures the rest of a server that went away.
-                true => setting.lost.add(name),
+                true => shared.lost.add(name),
                 false => self.failed.push((name.clone(), error.reason())),
             })?;
         let answers = run.against.into_iter().zip(run.unanswered);
         for (done, (against, unanswered)) in run.done.into_iter().zip(answers) {
-            let blank = pass(setting, whose.round, load, &done);
+            let blank = pass(shared, whose.round, load, &done);
             // A discarded measurement has a record of its own: those of the others count.
-            let guarded = said(&against).filter(|_| setting.comparison.guards);
+            let guarded = said(&against).filter(|_| shared.comparison.guards);
             let pass = match unanswered.or(guarded) {
                 Some(why) => self.refuse(blank, name, &why),
                 None => self.pass_like(blank),
@@ -161,7 +159,7 @@ impl Kept {
             pass.seconds += done.measured.seconds;
             pass.reference_loop.extend(run.reference_loop);
             pass.slices.push(slice(&done, number, name));
-            let measured = kept_of(done.measured, number, setting.folders.note(place, load));
+            let measured = kept_of(done.measured, number, shared.folders.note(place, load));
             pass.arms.insert(name.clone(), measured);
         }
         Ok(())
@@ -248,7 +246,7 @@ impl Run {
     fn refuse(&self, whose: &Turn<'_>, kept: &mut Kept) {
         for (done, why) in self.done.iter().zip(&self.against) {
             let Some(why) = said(why) else { continue };
-            let blank = pass(whose.setting, whose.round, whose.load, done);
+            let blank = pass(whose.shared, whose.round, whose.load, done);
             kept.refuse(blank, &whose.arm().name, &why);
         }
     }
@@ -261,7 +259,7 @@ fn attempts(refused: &[RoundRecord], test: &str) -> u32 {
 
 /// An arm's turn in a round.
 pub(super) struct Turn<'a> {
-    pub(super) setting: &'a Setting<'a>,
+    pub(super) shared: &'a ComparisonContext<'a>,
     pub(super) round: u32,
     pub(super) load: u32,
     /// The place of the arm among all of them.
@@ -275,7 +273,7 @@ pub(super) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     pub(super) fn arm(&self) -> &'a Arm {
-        &self.setting.arms[self.place]
+        &self.shared.arms[self.place]
     }
 
     /// Its run; again if a guard discards it because of the machine.
@@ -289,7 +287,7 @@ impl<'a> Turn<'a> {
         let mut attempt = 1;
         loop {
             let run = self.run(lab, directory, loops)?;
-            let Some(why) = run.refusal().filter(|_| self.setting.comparison.guards) else {
+            let Some(why) = run.refusal().filter(|_| self.shared.comparison.guards) else {
                 return Ok(run);
             };
             (lab.watch)(Event::Refused { test: self.arm().name.clone(), why, attempt });
@@ -309,14 +307,14 @@ impl<'a> Turn<'a> {
         directory: &RunDirectory,
         loops: &mut ReferenceLoops,
     ) -> Result<Run, LabError> {
-        let setting = self.setting;
+        let shared = self.shared;
         self.restore()?;
-        rqps_dbms::read_code_again(setting.builds(&[self.place]))?;
+        rqps_dbms::read_code_again(shared.builds(&[self.place]))?;
         let before = loops.settle(REST);
         let mut alone = self.start(lab, directory)?;
-        let random = setting.random(Draw::Arrivals, &[self.round.into()]);
-        alone.arrivals = Arrivals::draw(setting.comparison, random);
-        let workload = setting.comparison.of.only(self.tests);
+        let random = shared.random(Draw::Arrivals, &[self.round.into()]);
+        alone.arrivals = Arrivals::draw(shared.comparison, random);
+        let workload = shared.comparison.of.only(self.tests);
         let mut done = Vec::new();
         // Tables are filled already.
         alone.run(
@@ -335,7 +333,7 @@ impl<'a> Turn<'a> {
 
     /// The data of the arm's server. Those of a remote one are there.
     fn data(&self) -> PathBuf {
-        let folders = self.setting.folders;
+        let folders = self.shared.folders;
         match self.arm().is_remote {
             true => folders.loaded(self.arm().tables, self.load),
             false => folders.round(self.place),
@@ -344,7 +342,7 @@ impl<'a> Turn<'a> {
 
     /// Makes a copy of the arm's data.
     pub(super) fn restore(&self) -> Result<(), LabError> {
-        let Setting { folders, comparison, plan, .. } = self.setting;
+        let ComparisonContext { folders, comparison, plan, .. } = self.shared;
         let data = self.data();
         if self.arm().is_remote {
             return match comparison.read_only || data.exists() {
@@ -364,11 +362,11 @@ impl<'a> Turn<'a> {
         lab: &Lab<'_>,
         directory: &RunDirectory,
     ) -> Result<Alone<'a>, LabError> {
-        let (setting, arm) = (self.setting, self.arm());
-        let (set, is_shared) = (arm.tables as u32, setting.is_shared(arm));
+        let (shared, arm) = (self.shared, self.arm());
+        let (set, is_shared) = (arm.tables as u32, shared.is_shared(arm));
         let (data, log) = (self.data(), directory.log(&arm.name));
         let at = Place { data, log, set, is_shared, ..Place::default() };
-        Alone::start(lab, setting.plan, arm, &*setting.ready[arm.index], &at)
+        Alone::start(lab, shared.plan, arm, &*shared.ready[arm.index], &at)
     }
 
     /// Ends it, and removes its data. A remote one goes on.
@@ -393,10 +391,10 @@ impl<'a> Turn<'a> {
         let mut measured = measurement(next.task);
         // Attempts are counted in single runs only; here an arm's run is complete or it is not.
         let (task, (number, count)) = (next.task, next.place);
-        let arms = self.setting.arms.len() as f64;
+        let arms = self.shared.arms.len() as f64;
         let of_round =
             |done| (f64::from(self.number) + (number as f64 + done) / count as f64) / arms;
-        let mut beside = Beside::begin(self.setting.arms, self.place, &*next.server)?;
+        let mut beside = Beside::begin(self.shared.arms, self.place, &*next.server)?;
         let run = |lab: &mut Lab<'_>| next.run(lab, 1, &mut measured);
         let (started, jump, ()) = self.within(lab, task, (&of_round, &mut beside), run)?;
         let (whose, sent) = ((&*self.arm().name, &*next.server), sent(&measured, task));
@@ -463,14 +461,14 @@ fn against(
 }
 
 fn pass(
-    setting: &Setting<'_>,
+    shared: &ComparisonContext<'_>,
     number: u32,
     load: u32,
     Done { task, started, .. }: &Done,
 ) -> RoundRecord {
     RoundRecord {
         round: number,
-        place: setting.place(&task.name),
+        place: shared.place(&task.name),
         part: PART,
         load,
         started: started.clone(),

@@ -2,7 +2,7 @@
 
 use rqps_observe::allowed_cpus;
 
-use super::setting::Scene;
+use super::context::RoundContext;
 use crate::client_cpus::ClientCpus;
 
 /// The CPUs of a round. Empty lists do not bind.
@@ -14,15 +14,15 @@ pub(super) struct Seating {
 }
 
 impl Seating {
-    pub(super) fn of(scene: &Scene<'_>) -> Seating {
-        match &scene.setting.client_cpus {
+    pub(super) fn of(context: &RoundContext<'_>) -> Seating {
+        match &context.shared.client_cpus {
             ClientCpus::WithServers => {
-                let both = common(scene);
+                let both = common(context);
                 Seating { clients: both.clone(), servers: both }
             }
             ClientCpus::Apart(cpus) => {
-                let one = || vec![seat(cpus, scene.number, 0)];
-                let clients = if has_one_client(scene) { one() } else { cpus.clone() };
+                let one = || vec![seat(cpus, context.number, 0)];
+                let clients = if has_one_client(context) { one() } else { cpus.clone() };
                 Seating { clients, servers: Vec::new() }
             }
             ClientCpus::NoneLeft => Seating { clients: Vec::new(), servers: Vec::new() },
@@ -30,18 +30,20 @@ impl Seating {
     }
 }
 
-fn has_one_client(scene: &Scene<'_>) -> bool {
-    scene.setting.comparison.of.clients().iter().max() == Some(&1)
+fn has_one_client(context: &RoundContext<'_>) -> bool {
+    context.shared.comparison.of.clients().iter().max() == Some(&1)
 }
 
 /// One CPU for one client and all servers, so that only the CPU cost of a query remains. Empty for
 /// several clients, and beside remote servers, which nobody binds.
-fn common(scene: &Scene<'_>) -> Vec<usize> {
-    if scene.members.iter().any(|place| scene.setting.arms[*place].is_remote) {
+fn common(context: &RoundContext<'_>) -> Vec<usize> {
+    if context.members.iter().any(|place| context.shared.arms[*place].is_remote) {
         return Vec::new();
     }
     match allowed_cpus() {
-        Ok(cpus) if has_one_client(scene) && !cpus.is_empty() => vec![seat(&cpus, scene.number, 0)],
+        Ok(cpus) if has_one_client(context) && !cpus.is_empty() => {
+            vec![seat(&cpus, context.number, 0)]
+        }
         _ => Vec::new(),
     }
 }

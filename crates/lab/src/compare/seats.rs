@@ -52,7 +52,7 @@ impl Round<'_> {
     ) -> Result<Seats, LabError> {
         let common = &self.seating.servers;
         let free = Seats { cpus: common.clone(), _placements: Vec::new() };
-        let cpus = match &self.scene.setting.client_cpus {
+        let cpus = match &self.context.shared.client_cpus {
             _ if clients.len() < 2 => return Ok(free),
             ClientCpus::NoneLeft => return Ok(free),
             ClientCpus::Apart(cpus) => return self.apart(clients, cpus),
@@ -72,7 +72,7 @@ impl Round<'_> {
                     None => return Ok(free),
                 }
             }
-            let cpu = seat(&cpus, self.scene.number, client);
+            let cpu = seat(&cpus, self.context.number, client);
             seats._placements.push(pin_threads(&own, &[cpu]).map_err(LabError::Placement)?);
             seats.cpus.push(cpu);
         }
@@ -81,7 +81,7 @@ impl Round<'_> {
 
     /// Binds each of several clients to one of these CPUs, and no server.
     fn apart(&self, clients: &[u32], cpus: &[usize]) -> Result<Seats, LabError> {
-        let number = self.scene.number;
+        let number = self.context.number;
         let bind = |(client, thread): (usize, &u32)| {
             pin_threads(&[*thread], &[seat(cpus, number, client)]).map_err(LabError::Placement)
         };

@@ -16,7 +16,7 @@ use crate::explain::Explained;
 use crate::random::derive;
 use crate::script::Script;
 use crate::task::{
-    Assigned, Cast, Driver, Part, Rest, Site, Takes, Task, TimeLimit, WorkloadError,
+    Assigned, Driver, Part, Rest, Site, Takes, Task, TaskClients, TimeLimit, WorkloadError,
 };
 
 const LOAD: &str = "load";
@@ -208,7 +208,12 @@ impl Driver for DbbenchDriver<'_> {
         Ok(Vec::new())
     }
 
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error> {
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
         let (kind, keys) = (DbbenchDriver::kind(task), self.plan.keys.0);
         let all = match kind {
             Kind::FillSeq => keys,
@@ -253,7 +258,7 @@ impl Driver for DbbenchDriver<'_> {
             }
             self.check(kind)
         };
-        Ok(Cast { parts, threads, worth: kind.worth() as f64, end: Box::new(end) })
+        Ok(TaskClients { parts, threads, worth: kind.worth() as f64, end: Box::new(end) })
     }
 
     fn time_limit(&self, task: &Task) -> Option<TimeLimit> {

@@ -9,7 +9,7 @@ use rqps_wire::Error;
 use super::Benchmark;
 use super::rows::LONGEST_ROW;
 use crate::explain::Explained;
-use crate::task::{Assigned, Cast, Counted, Driver, Rest, Site, Takes, Task, WorkloadError};
+use crate::task::{Assigned, Counted, Driver, Rest, Site, Takes, Task, TaskClients, WorkloadError};
 
 /// How long the legacy profiles wait after they have started a vacuum in the background.
 const BACKGROUND_HEAD_START: Duration = Duration::from_secs(5);
@@ -104,15 +104,20 @@ impl Driver for Steps<'_> {
         self.benchmark.explained(&self.steps[task.index])
     }
 
-    fn cast(&self, task: &Task, _clients: u32, place: u64) -> Result<Cast<'_>, Error> {
+    fn connect_clients(
+        &self,
+        task: &Task,
+        _clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
         let step = &self.steps[task.index];
-        let super::Cast { roles, books } = self.benchmark.cast(step, place)?;
+        let super::StepClients { roles, books } = self.benchmark.connect_clients(step, place)?;
         let worth = match step.kind.is_query() {
             true => 1.0,
             false => f64::from(step.rows_per_commit),
         };
         let end = Box::new(move || self.benchmark.check(step, &books));
-        Ok(Cast { parts: roles, threads: Vec::new(), worth, end })
+        Ok(TaskClients { parts: roles, threads: Vec::new(), worth, end })
     }
 
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error> {

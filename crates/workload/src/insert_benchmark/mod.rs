@@ -51,7 +51,7 @@ pub struct Benchmark<'a> {
 }
 
 /// The clients of a step, and the ledger that the check needs.
-pub struct Cast {
+pub struct StepClients {
     pub roles: Vec<Part>,
     pub books: Books,
 }
@@ -122,7 +122,7 @@ impl<'a> Benchmark<'a> {
 
     /// Connects the clients of a step. `order` is its place in the benchmark; with the seed it
     /// decides every random draw.
-    pub fn cast(&self, step: &Step, order: u64) -> Result<Cast, Error> {
+    pub fn connect_clients(&self, step: &Step, order: u64) -> Result<StepClients, Error> {
         let tables = self.tables();
         let clients_per_table = u64::from(self.plan.clients / self.plan.tables());
         let batch = u64::from(step.rows_per_commit);
@@ -190,7 +190,7 @@ impl<'a> Benchmark<'a> {
                 roles.push(role(Operation::Query, work, order));
             }
         }
-        Ok(Cast { roles, books: Books(books) })
+        Ok(StepClients { roles, books: Books(books) })
     }
 
     fn query(

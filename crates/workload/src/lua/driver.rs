@@ -23,7 +23,7 @@ use crate::explain::{Explained, explained};
 use crate::random::derive;
 use crate::script::Script as Statements;
 use crate::sql::{checked_id, rows_of_tables, tables};
-use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, WorkloadError};
+use crate::task::{Assigned, Driver, Part, Site, Takes, Task, TaskClients, WorkloadError};
 
 /// Characters of a statement that a note shows.
 const SHOWN: usize = 60;
@@ -258,19 +258,28 @@ impl Driver for LuaScripts<'_> {
         Ok(all)
     }
 
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error> {
-        let mut cast =
-            Cast { parts: Vec::new(), threads: Vec::new(), worth: 1.0, end: Box::new(|| Ok(())) };
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
+        let mut connected = TaskClients {
+            parts: Vec::new(),
+            threads: Vec::new(),
+            worth: 1.0,
+            end: Box::new(|| Ok(())),
+        };
         if task.fills {
             // The tables are full already.
             let count = self.site.dialect.tables.to_string();
             let (work, order) = Statements::assigned(self.site.target.connect()?, vec![count]);
-            cast.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
-            return Ok(cast);
+            connected.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
+            return Ok(connected);
         }
         let (script, options, test) = self.of(task)?;
         let dialect = self.site.dialect;
-        cast.worth = test.statements;
+        connected.worth = test.statements;
         let mut settings = self.settings(script, "run", self.unique(task.index, place));
         if !test.class.writes() {
             let wrote = self.wrote.borrow_mut().entry(test.id.clone()).or_default().clone();
@@ -284,12 +293,12 @@ impl Driver for LuaScripts<'_> {
                 1 => None,
                 _ => client.with_connection(|connection| dialect.thread(connection)).transpose()?,
             };
-            cast.threads.push(thread.flatten());
+            connected.threads.push(thread.flatten());
             let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
             let (operation, work) = (Operation::Transaction, client.work());
-            cast.parts.push(Part { client: tid + 1, operation, work, order });
+            connected.parts.push(Part { client: tid + 1, operation, work, order });
         }
-        Ok(cast)
+        Ok(connected)
     }
 
     fn row_counts(&self) -> Result<BTreeMap<String, u64>, Error> {

@@ -7,7 +7,9 @@ use rqps_wire::Error;
 
 use super::{Benchmark, Found, Sequence, Test, select};
 use crate::explain::Explained;
-use crate::task::{Assigned, Cast, Counted, Driver, Part, Rest, Site, Takes, Task, WorkloadError};
+use crate::task::{
+    Assigned, Counted, Driver, Part, Rest, Site, Takes, Task, TaskClients, WorkloadError,
+};
 
 /// The name of the task that fills the tables.
 const LOAD: &str = "load";
@@ -114,7 +116,7 @@ impl Tests<'_> {
         task.index.checked_sub(1).map(|turn| self.turns[turn].test)
     }
 
-    fn cast_of_load(&self) -> Result<Cast<'_>, Error> {
+    fn clients_of_load(&self) -> Result<TaskClients<'_>, Error> {
         let loaders = self.benchmark.loaders(self.is_own)?;
         let batches = |order: &Order| match order.until {
             Until::Operations(batches) | Until::OperationsWithin(batches, _) => batches,
@@ -124,7 +126,7 @@ impl Tests<'_> {
         let rows = self.plan.rows.0 * u64::from(self.plan.tables);
         let operation = Operation::Insert;
         let part = |(client, (work, order))| Part { client, operation, work, order };
-        Ok(Cast {
+        Ok(TaskClients {
             parts: (1..).zip(loaders).map(part).collect(),
             threads: Vec::new(),
             worth: rows as f64 / all as f64,
@@ -157,13 +159,19 @@ impl Driver for Tests<'_> {
         self.test(task).map_or(Ok(Vec::new()), |test| self.benchmark.explained(test))
     }
 
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error> {
-        let Some(test) = self.test(task) else { return self.cast_of_load() };
-        let super::Cast { work, threads, books } = self.benchmark.cast(test, clients, place)?;
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
+        let Some(test) = self.test(task) else { return self.clients_of_load() };
+        let super::TestClients { work, threads, books } =
+            self.benchmark.connect_clients(test, clients, place)?;
         let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
         let operation = Operation::Transaction;
         let part = |(client, work)| Part { client, operation, work, order };
-        Ok(Cast {
+        Ok(TaskClients {
             parts: (1..).zip(work).map(part).collect(),
             threads,
             worth: match test.is_scan() {

@@ -4,7 +4,7 @@
 //! and makes the work of each test's clients. The order of calls is: [`Benchmark::existing`]; if
 //! the tables do not exist, [`Benchmark::loaders`], [`Benchmark::indexers`] and
 //! [`Benchmark::finish_load`], each after the work of the one before it; then for each test
-//! [`Benchmark::before`], [`Benchmark::cast`] and, when its clients have ended,
+//! [`Benchmark::before`], [`Benchmark::connect_clients`] and, when its clients have ended,
 //! [`Benchmark::after`].
 //!
 //! Writes have two forms. As published, a faster server ends up with other tables: its deletes find
@@ -83,7 +83,7 @@ pub enum Found {
 }
 
 /// The clients of a test, and the ledgers that the check needs.
-pub struct Cast {
+pub struct TestClients {
     pub work: Vec<Box<dyn Work>>,
     /// The server's threads that serve each of several clients, if known.
     pub threads: Vec<Option<u32>>,
@@ -268,25 +268,36 @@ impl<'a> Benchmark<'a> {
 
     /// Connects the clients of a test. `place` is the test's place in the run; with the seed, the
     /// test's name and the client's number it decides every random draw.
-    pub fn cast(&self, test: &'static Test, clients: u32, place: u64) -> Result<Cast, Error> {
+    pub fn connect_clients(
+        &self,
+        test: &'static Test,
+        clients: u32,
+        place: u64,
+    ) -> Result<TestClients, Error> {
         let before = match self.plan.check && test.writes() {
             true => Some(self.states()?),
             false => None,
         };
         let books = Books { before, ledgers: Vec::new() };
-        let mut cast = Cast { work: Vec::new(), threads: Vec::new(), books };
+        let mut connected = TestClients { work: Vec::new(), threads: Vec::new(), books };
         for client in 1..=clients {
             let ledger = Arc::new(Ledger::new(self.plan.tables));
             let random = self.random(test, client, place);
-            cast.books.ledgers.push(ledger.clone());
+            connected.books.ledgers.push(ledger.clone());
             let mut connection = self.target.connect()?;
-            cast.threads.push(match clients {
+            connected.threads.push(match clients {
                 1 => None,
                 _ => self.dialect.thread(&mut *connection)?,
             });
-            cast.work.push(self.client(connection, test, (client, clients), random, ledger)?);
+            connected.work.push(self.client(
+                connection,
+                test,
+                (client, clients),
+                random,
+                ledger,
+            )?);
         }
-        Ok(cast)
+        Ok(connected)
     }
 
     /// Whether the rows that this test deletes are put back.

@@ -23,7 +23,7 @@ use crate::random::derive;
 use crate::script::Script as Statements;
 use crate::script_text::script_text;
 use crate::sql::checked_id;
-use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, WorkloadError};
+use crate::task::{Assigned, Driver, Part, Site, Takes, Task, TaskClients, WorkloadError};
 
 /// Scripts at most, as in pgbench.
 pub const MOST_SCRIPTS: usize = 128;
@@ -274,30 +274,39 @@ impl Driver for Scripts<'_> {
         Ok(all)
     }
 
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error> {
-        let mut cast =
-            Cast { parts: Vec::new(), threads: Vec::new(), worth: 1.0, end: Box::new(|| Ok(())) };
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
+        let mut connected = TaskClients {
+            parts: Vec::new(),
+            threads: Vec::new(),
+            worth: 1.0,
+            end: Box::new(|| Ok(())),
+        };
         if task.fills {
             // The tables are full already.
             let count = self.site.dialect.tables.to_string();
             let (work, order) = Statements::assigned(self.site.target.connect()?, vec![count]);
-            cast.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
-            return Ok(cast);
+            connected.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
+            return Ok(connected);
         }
         let (target, dialect) = (self.site.target, self.site.dialect);
         let seed = derive(self.site.seed, &[task.index as u64, place]);
         let settings = self.settings(task, seed)?;
-        cast.worth = settings.statements();
+        connected.worth = settings.statements();
         for (number, mut client) in (1..).zip(settings.clients(target, dialect, clients)?) {
-            cast.threads.push(match clients {
+            connected.threads.push(match clients {
                 1 => None,
                 _ => dialect.thread(client.connection())?,
             });
             let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
             let (operation, work) = (Operation::Transaction, client.work());
-            cast.parts.push(Part { client: number, operation, work, order });
+            connected.parts.push(Part { client: number, operation, work, order });
         }
-        Ok(cast)
+        Ok(connected)
     }
 
     fn indexers(&self, _task: &Task) -> Result<Vec<Assigned>, Error> {

@@ -26,7 +26,9 @@ use super::watched::WatchedClient;
 use crate::Dialect;
 use crate::explain::{Explained, explained};
 use crate::script::Script;
-use crate::task::{Assigned, Cast, Driver, Part, Site, Takes, Task, TimeLimit, WorkloadError};
+use crate::task::{
+    Assigned, Driver, Part, Site, Takes, Task, TaskClients, TimeLimit, WorkloadError,
+};
 
 /// Statements that were left out of a load and are named.
 const NAMED_ERRORS: usize = 3;
@@ -194,20 +196,29 @@ impl Driver for Queries<'_> {
         explained_query(connection, self.site.dialect, query, sets.first().map(Vec::as_slice))
     }
 
-    fn cast(&self, task: &Task, clients: u32, _place: u64) -> Result<Cast<'_>, Error> {
-        let mut cast =
-            Cast { parts: Vec::new(), threads: Vec::new(), worth: 1.0, end: Box::new(|| Ok(())) };
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        _place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
+        let mut connected = TaskClients {
+            parts: Vec::new(),
+            threads: Vec::new(),
+            worth: 1.0,
+            end: Box::new(|| Ok(())),
+        };
         let Some(query) = self.query(task).ok().filter(|_| !task.fills) else {
             // The tables are full already.
             let count = self.site.dialect.tables.to_string();
             let (work, order) = Script::assigned(self.site.target.connect()?, vec![count]);
-            cast.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
-            return Ok(cast);
+            connected.parts.push(Part { client: 1, operation: Operation::Insert, work, order });
+            return Ok(connected);
         };
         let (sets, dialect) = (self.sets_of(query), self.site.dialect);
         for client in 1..=clients {
             let mut connection = self.site.target.connect()?;
-            cast.threads.push(match clients {
+            connected.threads.push(match clients {
                 1 => None,
                 _ => dialect.thread(&mut *connection)?,
             });
@@ -223,11 +234,11 @@ impl Driver for Queries<'_> {
                     Box::new(WatchedClient::new(work, &query.id, query.options.timeout)?)
                 }
             };
-            cast.parts.push(Part { client, operation, work, order });
+            connected.parts.push(Part { client, operation, work, order });
         }
         // As for the microbenchmarks, the rate is one of statements.
-        cast.worth = query.statements_of_an_execution() as f64;
-        Ok(cast)
+        connected.worth = query.statements_of_an_execution() as f64;
+        Ok(connected)
     }
 
     fn row_counts(&self) -> Result<BTreeMap<String, u64>, Error> {

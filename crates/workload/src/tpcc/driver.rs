@@ -24,7 +24,7 @@ use super::statements::STATEMENTS;
 use super::times::TransactionTimes;
 use crate::explain::{self, Explained};
 use crate::script::Script;
-use crate::task::{Assigned, Cast, Driver, Part, Rest, Site, Takes, Task, WorkloadError};
+use crate::task::{Assigned, Driver, Part, Rest, Site, Takes, Task, TaskClients, WorkloadError};
 
 /// Indexes beside the primary keys, in rows of all tables about.
 const INDEXES: u32 = 1;
@@ -113,7 +113,7 @@ impl TpccDriver<'_> {
         ConsistencyCheck { connection, numbers: self.numbers(), scale, warehouses }
     }
 
-    fn cast_of_load(&self) -> Result<Cast<'_>, Error> {
+    fn clients_of_load(&self) -> Result<TaskClients<'_>, Error> {
         let connections = match self.site.dialect.has_one_writer {
             true => 1,
             false => available_parallelism().map_or(1, NonZero::get),
@@ -135,7 +135,7 @@ impl TpccDriver<'_> {
             false => Ok(()),
         });
         let worth = self.plan.most_rows() as f64 / batches as f64;
-        Ok(Cast { parts, threads: Vec::new(), worth, end })
+        Ok(TaskClients { parts, threads: Vec::new(), worth, end })
     }
 
     fn client(
@@ -188,9 +188,14 @@ impl Driver for TpccDriver<'_> {
         explained.collect()
     }
 
-    fn cast(&self, task: &Task, clients: u32, place: u64) -> Result<Cast<'_>, Error> {
+    fn connect_clients(
+        &self,
+        task: &Task,
+        clients: u32,
+        place: u64,
+    ) -> Result<TaskClients<'_>, Error> {
         if task.fills {
-            return self.cast_of_load();
+            return self.clients_of_load();
         }
         let before = match self.plan.check {
             true => Some(self.examiner(&mut *self.site.target.connect()?).sums()?),
@@ -220,7 +225,7 @@ impl Driver for TpccDriver<'_> {
             Method::Slices => CARDS as f64,
             Method::Runs => 1.0,
         };
-        Ok(Cast { parts, threads, worth, end })
+        Ok(TaskClients { parts, threads, worth, end })
     }
 
     fn told(&self) -> Option<String> {

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rqps_dbms::{Home, Place, Server};
-use rqps_load::{Crew, Effect, Halt, Order, Schedule, Tally, Until, Work};
+use rqps_load::{ClientThreads, Effect, Halt, Order, Schedule, Tally, Until, Work};
 use rqps_plan::{Contender, Count, Microbenchmark, Span};
 use rqps_wire::{Cancel, Connection, Target};
 use rqps_workload::microbenchmark::{Benchmark, Test, tests};
@@ -109,9 +109,9 @@ pub(crate) fn load(benchmark: &Benchmark<'_>) -> u64 {
 /// Runs work by its orders.
 pub(crate) fn run(assigned: Vec<Assigned>) -> Vec<Tally> {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
-    let mut crew = Crew::start(work).unwrap();
-    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).unwrap();
-    crew.finish()
+    let mut client_threads = ClientThreads::start(work).unwrap();
+    client_threads.run(&orders, &mut |_, _| {}, &Cancel::default()).unwrap();
+    client_threads.finish()
 }
 
 /// Runs a test as the lab does, with so many operations for each client, and checks the tables.
@@ -122,10 +122,12 @@ pub(crate) fn run_test(
     operations: u64,
 ) -> Tally {
     benchmark.before(test).unwrap();
-    let cast = benchmark.cast(test, clients, 0).unwrap();
+    let connected = benchmark.connect_clients(test, clients, 0).unwrap();
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
-    let tallies = run(cast.work.into_iter().map(|work| (work, order)).collect());
-    benchmark.after(test, &cast.books).unwrap_or_else(|error| panic!("{}: {error}", test.name));
+    let tallies = run(connected.work.into_iter().map(|work| (work, order)).collect());
+    benchmark
+        .after(test, &connected.books)
+        .unwrap_or_else(|error| panic!("{}: {error}", test.name));
     total(&tallies)
 }
 
@@ -147,14 +149,14 @@ pub(crate) fn effects(
     operations: usize,
 ) -> Vec<Effect> {
     benchmark.before(test).unwrap();
-    let mut cast = benchmark.cast(test, 1, 1).unwrap();
-    let work: &mut Box<dyn Work> = &mut cast.work[0];
+    let mut connected = benchmark.connect_clients(test, 1, 1).unwrap();
+    let work: &mut Box<dyn Work> = &mut connected.work[0];
     let halt = Halt::default();
     let mut one = || {
         work.make(&halt).unwrap();
         work.execute().unwrap()
     };
     let effects = (0..operations).map(|_| one()).collect();
-    benchmark.after(test, &cast.books).unwrap();
+    benchmark.after(test, &connected.books).unwrap();
     effects
 }

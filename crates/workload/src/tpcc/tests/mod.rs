@@ -8,7 +8,7 @@ use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rqps_load::{Crew, Halt, Order, Schedule, Until, Work};
+use rqps_load::{ClientThreads, Halt, Order, Schedule, Until, Work};
 use rqps_plan::{Dbms, Method, Span, StockKey, Tpcc};
 use rqps_wire::{Cancel, Connection, SqliteLibrary, Target, scalar};
 
@@ -48,9 +48,9 @@ fn plan() -> Tpcc {
 /// Runs work by its orders.
 fn run(assigned: Vec<Assigned>) {
     let (work, orders): (Vec<_>, Vec<_>) = assigned.into_iter().unzip();
-    let mut crew = Crew::start(work).unwrap();
-    crew.run(&orders, &mut |_, _| {}, &Cancel::default()).unwrap();
-    crew.finish();
+    let mut client_threads = ClientThreads::start(work).unwrap();
+    client_threads.run(&orders, &mut |_, _| {}, &Cancel::default()).unwrap();
+    client_threads.finish();
 }
 
 impl Loaded {
@@ -80,10 +80,10 @@ impl Loaded {
         let load = &tasks(&self.plan)[0];
         let driver = self.driver(Method::Slices);
         driver.prepare(load, 1).unwrap();
-        let cast = driver.cast(load, 0, 0).unwrap();
-        run(cast.parts.into_iter().map(|part| (part.work, part.order)).collect());
+        let connected = driver.connect_clients(load, 0, 0).unwrap();
+        run(connected.parts.into_iter().map(|part| (part.work, part.order)).collect());
         run(driver.indexers(load).unwrap());
-        (cast.end)().unwrap();
+        (connected.end)().unwrap();
     }
 
     fn driver(&self, method: Method) -> TpccDriver<'_> {
@@ -114,11 +114,11 @@ impl Loaded {
     /// the check.
     fn after(&self, decks: u64, between: impl FnOnce()) -> Result<(), CheckError> {
         let driver = self.driver(Method::Slices);
-        let cast = driver.cast(&transactions(), self.plan.clients, 0).unwrap();
+        let connected = driver.connect_clients(&transactions(), self.plan.clients, 0).unwrap();
         let order = Order { schedule: Schedule::Closed, until: Until::Operations(decks) };
-        run(cast.parts.into_iter().map(|part| (part.work, order)).collect());
+        run(connected.parts.into_iter().map(|part| (part.work, order)).collect());
         between();
-        (cast.end)()
+        (connected.end)()
     }
 }
 
@@ -149,20 +149,20 @@ fn operations_are_decks_in_slices_and_transactions_in_whole_runs() {
     let loaded = Loaded::new();
     let total = |method| {
         let driver = loaded.driver(method);
-        let mut cast = driver.cast(&transactions(), 1, 0).unwrap();
-        let work: &mut Box<dyn Work> = &mut cast.parts[0].work;
+        let mut connected = driver.connect_clients(&transactions(), 1, 0).unwrap();
+        let work: &mut Box<dyn Work> = &mut connected.parts[0].work;
         work.make(&Halt::default()).unwrap();
         let effect = work.execute().unwrap();
-        (cast.worth, effect.statements.reads, effect.statements.writes)
+        (connected.worth, effect.statements.reads, effect.statements.writes)
     };
     assert_eq!(total(Method::Slices), (23.0, 2, 21));
     let (worth, reads, writes) = total(Method::Runs);
     assert_eq!((worth, reads + writes), (1.0, 1));
     let driver = loaded.driver(Method::Runs);
-    let cast = driver.cast(&transactions(), 1, 0).unwrap();
+    let connected = driver.connect_clients(&transactions(), 1, 0).unwrap();
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(23) };
-    run(cast.parts.into_iter().map(|part| (part.work, order)).collect());
-    (cast.end)().unwrap();
+    run(connected.parts.into_iter().map(|part| (part.work, order)).collect());
+    (connected.end)().unwrap();
     let told = driver.told().unwrap();
     assert!(told.contains("new-order ") && told.contains("; stock-level "), "{told}");
 }

@@ -38,7 +38,8 @@ pub enum Moment {
     LeadersDone,
 }
 
-pub struct Crew {
+/// The threads of the clients.
+pub struct ClientThreads {
     members: Vec<Member>,
     reports: Receiver<(usize, Report)>,
     halt: Arc<Halt>,
@@ -85,7 +86,7 @@ impl Drop for Obituary {
     }
 }
 
-impl Crew {
+impl ClientThreads {
     /// Starts a thread for each piece of work, which waits for its first order.
     pub fn start(work: Vec<Box<dyn Work>>) -> Result<Self, Error> {
         let halt = Arc::new(Halt::default());
@@ -115,7 +116,7 @@ impl Crew {
             let thread = thread.map_err(no_thread)?;
             members.push(Member { commands, live, interrupter, thread });
         }
-        Ok(Crew { members, reports, halt })
+        Ok(ClientThreads { members, reports, halt })
     }
 
     /// The live totals of each worker, in the order of the work.

@@ -1,4 +1,5 @@
-//! A crew ends when it should, tells the first thing that went wrong, and times what it says.
+//! Clients' threads end when they should, tell the first thing that went wrong, and time what they
+//! say.
 
 use std::io::Read;
 use std::os::unix::net::UnixStream;
@@ -7,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-use rqps_load::{Crew, Effect, Failure, Halt, Moment, Order, Schedule, Until, Work};
+use rqps_load::{ClientThreads, Effect, Failure, Halt, Moment, Order, Schedule, Until, Work};
 use rqps_wire::{Cancel, Error, ErrorClass, Interrupter};
 
 /// Work that does what a test wants of its nth operation.
@@ -57,8 +58,8 @@ fn closed(until: Until) -> Order {
     Order { schedule: Schedule::Closed, until }
 }
 
-fn run(crew: &mut Crew, orders: &[Order]) -> Result<u64, Failure> {
-    crew.run(orders, &mut |_, _| {}, &Cancel::default())
+fn run(client_threads: &mut ClientThreads, orders: &[Order]) -> Result<u64, Failure> {
+    client_threads.run(orders, &mut |_, _| {}, &Cancel::default())
 }
 
 #[test]
@@ -77,10 +78,11 @@ fn followers_end_when_the_leaders_are_done() {
         begun.store(true, Ordering::Relaxed);
         brief(operation, socket)
     };
-    let mut crew = Crew::start(vec![work(brief), work(leads), work(follows)]).unwrap();
+    let mut client_threads =
+        ClientThreads::start(vec![work(brief), work(leads), work(follows)]).unwrap();
     let orders = [Until::Operations(30), Until::Operations(60), Until::LeadersDone].map(closed);
-    run(&mut crew, &orders).unwrap();
-    let tallies = crew.finish();
+    run(&mut client_threads, &orders).unwrap();
+    let tallies = client_threads.finish();
     assert_eq!((tallies[0].operations, tallies[1].operations), (30, 60));
     assert!(tallies[2].operations > 0);
 }
@@ -93,11 +95,11 @@ fn a_worker_keeps_its_thread_and_its_state_between_runs() {
         log.lock().unwrap().push((operation, std::thread::current().id()));
         Ok(1)
     };
-    let mut crew = Crew::start(vec![work(note)]).unwrap();
+    let mut client_threads = ClientThreads::start(vec![work(note)]).unwrap();
     for _ in 0..3 {
-        run(&mut crew, &[closed(Until::Operations(2))]).unwrap();
+        run(&mut client_threads, &[closed(Until::Operations(2))]).unwrap();
     }
-    assert_eq!(crew.finish()[0].operations, 6);
+    assert_eq!(client_threads.finish()[0].operations, 6);
     let seen = seen.lock().unwrap();
     assert_eq!(
         seen.iter().map(|(operation, _)| *operation).collect::<Vec<_>>(),
@@ -108,9 +110,9 @@ fn a_worker_keeps_its_thread_and_its_state_between_runs() {
 
 #[test]
 fn a_run_of_some_time_ends_with_the_first_operation_after_it() {
-    let mut crew = Crew::start(vec![work(brief)]).unwrap();
+    let mut client_threads = ClientThreads::start(vec![work(brief)]).unwrap();
     let time = Duration::from_millis(20);
-    let elapsed = run(&mut crew, &[closed(Until::Elapsed(time))]).unwrap();
+    let elapsed = run(&mut client_threads, &[closed(Until::Elapsed(time))]).unwrap();
     assert!(elapsed >= time.as_nanos() as u64);
 }
 
@@ -120,8 +122,8 @@ fn the_first_error_ends_everybody_and_is_the_one_that_is_told() {
         5 => Err(refused(ErrorClass::Stop)),
         _ => Ok(1),
     };
-    let mut crew = Crew::start(vec![work(brief), work(fails)]).unwrap();
-    match run(&mut crew, &[ENDLESS, ENDLESS]) {
+    let mut client_threads = ClientThreads::start(vec![work(brief), work(fails)]).unwrap();
+    match run(&mut client_threads, &[ENDLESS, ENDLESS]) {
         Err(Failure::Worker { index, error }) => {
             assert_eq!((index, error.to_string()), (1, "no (40001)".to_string()));
         }
@@ -135,17 +137,20 @@ fn what_the_dbms_asks_to_be_tried_again_is_tried_again_and_counted() {
         3 | 4 => Err(refused(ErrorClass::Retry)),
         _ => Ok(1),
     };
-    let mut crew = Crew::start(vec![work(fails_twice)]).unwrap();
-    run(&mut crew, &[closed(Until::Operations(10))]).unwrap();
-    let tally = crew.finish().remove(0);
+    let mut client_threads = ClientThreads::start(vec![work(fails_twice)]).unwrap();
+    run(&mut client_threads, &[closed(Until::Operations(10))]).unwrap();
+    let tally = client_threads.finish().remove(0);
     assert_eq!((tally.operations, tally.retries, tally.rows), (10, 2, 10));
 }
 
 #[test]
 fn a_worker_that_panics_does_not_leave_the_others_running() {
     let panics = |_, _: &mut UnixStream| panic!("as this test wants it");
-    let mut crew = Crew::start(vec![work(brief), work(panics)]).unwrap();
-    assert!(matches!(run(&mut crew, &[ENDLESS, ENDLESS]), Err(Failure::Worker { index: 1, .. })));
+    let mut client_threads = ClientThreads::start(vec![work(brief), work(panics)]).unwrap();
+    assert!(matches!(
+        run(&mut client_threads, &[ENDLESS, ENDLESS]),
+        Err(Failure::Worker { index: 1, .. })
+    ));
 }
 
 #[test]
@@ -159,8 +164,8 @@ fn a_cancelled_run_cuts_a_connection_that_blocks() {
             other => panic!("nobody writes to this socket: {other:?}"),
         }
     };
-    let mut crew = Crew::start(vec![work(brief), work(blocks)]).unwrap();
-    let cancelled = crew.run(&[ENDLESS, ENDLESS], &mut |_, _| {}, &cancel);
+    let mut client_threads = ClientThreads::start(vec![work(brief), work(blocks)]).unwrap();
+    let cancelled = client_threads.run(&[ENDLESS, ENDLESS], &mut |_, _| {}, &cancel);
     assert!(matches!(cancelled, Err(Failure::Cancelled)));
 }
 
@@ -173,10 +178,10 @@ fn a_stall_shows_in_the_response_times_of_all_that_it_delayed() {
         }
         Ok(1)
     };
-    let mut crew = Crew::start(vec![work(stalls_once)]).unwrap();
+    let mut client_threads = ClientThreads::start(vec![work(stalls_once)]).unwrap();
     let schedule = Schedule::Uniform { per_second: 100.0 };
-    run(&mut crew, &[Order { schedule, until: Until::Operations(100) }]).unwrap();
-    let tally = crew.finish().remove(0);
+    run(&mut client_threads, &[Order { schedule, until: Until::Operations(100) }]).unwrap();
+    let tally = client_threads.finish().remove(0);
     // Forty operations should have started during the stall, so half of those waited half of it.
     let half = STALL.as_nanos() as u64 / 2;
     let late = tally.response.count_between(half, u64::MAX);
@@ -190,7 +195,7 @@ fn a_stall_shows_in_the_response_times_of_all_that_it_delayed() {
 fn each_second_of_a_run_is_told() {
     let seconds = Arc::new(AtomicU64::new(0));
     let told = seconds.clone();
-    let mut crew = Crew::start(vec![work(brief)]).unwrap();
+    let mut client_threads = ClientThreads::start(vec![work(brief)]).unwrap();
     let mut each_second = move |moment: Moment, elapsed: u64| {
         if moment == Moment::Second {
             assert_eq!(elapsed % 1_000_000_000, 0, "on the second");
@@ -198,7 +203,7 @@ fn each_second_of_a_run_is_told() {
         }
     };
     let order = closed(Until::Elapsed(Duration::from_millis(1_100)));
-    let elapsed = crew.run(&[order], &mut each_second, &Cancel::default()).unwrap();
+    let elapsed = client_threads.run(&[order], &mut each_second, &Cancel::default()).unwrap();
     // At the least, on a machine that stood still: it is not told of the one that was running out.
     let told = seconds.load(Ordering::Relaxed);
     assert!((1..=elapsed / 1_000_000_000).contains(&told), "{told} seconds of {elapsed} ns");
@@ -216,7 +221,7 @@ fn the_end_of_the_leaders_is_told_while_a_follower_is_busy_yet() {
         }
         Ok(1)
     };
-    let mut crew = Crew::start(vec![work(brief), work(waits)]).unwrap();
+    let mut client_threads = ClientThreads::start(vec![work(brief), work(waits)]).unwrap();
     let orders = [closed(Until::Operations(3)), closed(Until::LeadersDone)];
     let mut ends = Vec::new();
     let mut watch = |moment: Moment, elapsed: u64| {
@@ -225,16 +230,16 @@ fn the_end_of_the_leaders_is_told_while_a_follower_is_busy_yet() {
             ends.push(elapsed);
         }
     };
-    let elapsed = crew.run(&orders, &mut watch, &Cancel::default()).unwrap();
+    let elapsed = client_threads.run(&orders, &mut watch, &Cancel::default()).unwrap();
     assert_eq!(ends, [elapsed], "once, and with what the run answers");
 }
 
 #[test]
 fn what_was_recorded_while_warming_up_is_forgotten() {
-    let mut crew = Crew::start(vec![work(brief)]).unwrap();
-    run(&mut crew, &[closed(Until::Operations(50))]).unwrap();
-    crew.forget();
-    run(&mut crew, &[closed(Until::Operations(7))]).unwrap();
-    let tally = crew.finish().remove(0);
+    let mut client_threads = ClientThreads::start(vec![work(brief)]).unwrap();
+    run(&mut client_threads, &[closed(Until::Operations(50))]).unwrap();
+    client_threads.forget();
+    run(&mut client_threads, &[closed(Until::Operations(7))]).unwrap();
+    let tally = client_threads.finish().remove(0);
     assert_eq!((tally.operations, tally.statements.reads, tally.service.len()), (7, 7, 7));
 }

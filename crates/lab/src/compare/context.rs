@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, Installed};
 use rqps_plan::{Comparison, Method, Plan};
 use rqps_wire::Target;
@@ -34,7 +35,7 @@ pub(crate) enum Draw {
 }
 
 /// The context that all rounds share.
-pub(crate) struct Setting<'a> {
+pub(crate) struct ComparisonContext<'a> {
     pub(crate) comparison: &'a Comparison,
     pub(crate) arms: &'a [Arm],
     pub(crate) ready: &'a [Box<dyn Dbms>],
@@ -57,7 +58,7 @@ pub(crate) struct Setting<'a> {
     pub(crate) servers: Vec<Option<usize>>,
 }
 
-impl Setting<'_> {
+impl ComparisonContext<'_> {
     /// The task of a test.
     pub(crate) fn task(&self, test: &str) -> Result<&Task, LabError> {
         task(self.tasks, test)
@@ -73,6 +74,13 @@ impl Setting<'_> {
     pub(crate) fn measured(&self) -> impl Iterator<Item = usize> {
         let is_measured = |place: &usize| self.earlier.is_none() || self.arms[*place].index > 0;
         (0..self.arms.len()).filter(is_measured)
+    }
+
+    /// The measured arms in the random order of a round's whole runs.
+    pub(super) fn order_of_runs(&self, round: u32) -> Vec<usize> {
+        let mut order: Vec<usize> = self.measured().collect();
+        order.shuffle(&mut self.random(Draw::Runs, &[round.into()]));
+        order
     }
 
     /// The builds of these arms, as far as they are rqps's to start.
@@ -138,8 +146,8 @@ fn draw(seed: u64, of: Draw, which: &[u64]) -> Random {
 }
 
 /// The context of one round.
-pub(crate) struct Scene<'a> {
-    pub(crate) setting: &'a Setting<'a>,
+pub(crate) struct RoundContext<'a> {
+    pub(crate) shared: &'a ComparisonContext<'a>,
     /// The number of the round.
     pub(crate) number: u32,
     /// The number of the group of arms that are up together, from 1.
@@ -152,8 +160,6 @@ pub(crate) struct Scene<'a> {
 
 #[cfg(test)]
 mod tests {
-    use rand::seq::SliceRandom;
-
     use super::*;
 
     #[test]
