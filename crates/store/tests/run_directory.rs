@@ -171,6 +171,27 @@ fn a_run_is_read_back_as_it_was_written() {
 }
 
 #[test]
+fn slices_of_an_arm_without_its_measurement_are_damage_that_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    let mut run = create(path);
+    let mut record = round("sqlite", 1);
+    record.slices =
+        vec![SliceRecord { client: 1, arm: "sqlite".to_string(), ..SliceRecord::default() }];
+    run.save(&record).unwrap();
+    Run::open(path).unwrap();
+
+    let results = rusqlite::Connection::open(path.join("results.sqlite")).unwrap();
+    results.execute("delete from measurement", []).unwrap();
+    let told = format!(
+        "damaged: round 1 of {} has slices of 'sqlite' and no measurement of it",
+        record.test
+    );
+    let error = Run::open(path).unwrap_err().to_string();
+    assert!(error.contains(&told), "{error}");
+}
+
+#[test]
 fn a_word_that_is_not_known_is_an_error_and_never_another() {
     let directory = tempfile::tempdir().unwrap();
     let mut run = create(directory.path());

@@ -263,12 +263,18 @@ fn what_a_pooler_costs_has_a_verdict() {
 
 /// Measures two settings of a server, for a second in each test, while a session of others repeats
 /// a statement, until this is said. What is left is removed.
-fn beside_others(server: &Server, rqps: &Rqps, url: &str, more: &str, statement: &str, said: &str) {
+fn beside_others(
+    server: &Server,
+    rqps: &Rqps,
+    url: &str,
+    (setting, method): (&str, &str),
+    (statement, said): (&str, &str),
+) {
     let before = server.everything();
-    let contenders = [format!("a={url}"), format!("b={url}&{more}")];
+    let contenders = [format!("a={url}"), format!("b={url}&{setting}")];
     let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
     words.extend(["--workload", "micro:point-query", "--rows", "2K", "--secs", "1.5"]);
-    words.extend(["--rounds", "3", "--no-control"]);
+    words.extend(["--rounds", "3", "--no-control", "--method", method]);
     let _ = fs::remove_dir_all(rqps.out());
     let running = start(rqps, &words);
     let is_over = AtomicBool::new(false);
@@ -296,11 +302,14 @@ fn work_of_others_on_a_server_discards_a_measurement() {
     // A session that uses no table publishes its transactions only when it ends.
     let statement = "select count(*) from pg_class where oid = 1";
     let said = "as many statements as rqps on the server of a (limit 10 %)";
-    beside_others(&server, &rqps, &url, "set.jit=off", statement, said);
+    for method in ["slices", "runs"] {
+        beside_others(&server, &rqps, &url, ("set.jit=off", method), (statement, said));
+    }
     let server = Server::mysql(&rqps, &[]);
     server.sql("", &["create user guest@'127.0.0.1'", "grant all on rqps.* to guest@'127.0.0.1'"]);
     let url = server.url("guest", "");
-    beside_others(&server, &rqps, &url, "set.sort_buffer_size=65536", "select 1", said);
+    let (setting, other) = ("set.sort_buffer_size=65536", "select 1");
+    beside_others(&server, &rqps, &url, (setting, "slices"), (other, said));
 
     // Prepared statements, those of transactions and those of control are all its own.
     server.sql("", &["grant all on `rqps%`.* to guest@'127.0.0.1'"]);

@@ -148,7 +148,7 @@ pub(super) fn unpack(
     for (file, size) in files {
         let archive = Archive::of(file)?;
         let data = deb::data(file, &archive.name)?;
-        let part = Part { needed: needed::of_debian, ..Part::ALL };
+        let part = Part { needed: &needed::of_debian, ..Part::ALL };
         let deb::Data { compression, bytes, size: packed } = data;
         Tarball { name: &archive.name, compression, bytes, size: packed, part }.unpack(
             into,

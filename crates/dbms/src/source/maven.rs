@@ -105,11 +105,12 @@ pub(super) fn unpack(
         let reason = format!("it contains no {dbms}");
         return Err(SourceError::Archive { archive: name.to_string(), reason });
     };
-    let needed = match descriptor(dbms, None).version.is_of_a_library() {
-        true => needed::of_library,
-        false => needed::of_vendor,
+    let descriptor = descriptor(dbms, None);
+    let needed = |path: &Path| match descriptor.version.is_of_a_library() {
+        true => needed::of_library(descriptor, path),
+        false => needed::of_vendor(path),
     };
-    zip.unpack(Part { below: &below, needed, ..Part::ALL }, into, tell)
+    zip.unpack(Part { below: &below, needed: &needed, ..Part::ALL }, into, tell)
 }
 
 /// The folder of an archive in or below which the server's program is.

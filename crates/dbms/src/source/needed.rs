@@ -3,9 +3,7 @@
 
 use std::path::Path;
 
-use rqps_plan::Dbms;
-
-use crate::registry::descriptor;
+use crate::descriptor::Descriptor;
 
 /// Omitted from vendors' archives: paths with this start, or, after a star, with this end.
 const LEFT_OUT: &[&str] = &[
@@ -53,8 +51,8 @@ pub(super) fn of_vendor(path: &Path) -> bool {
 }
 
 /// The same where the build is one library: an artifact has it for many systems.
-pub(super) fn of_library(path: &Path) -> bool {
-    descriptor(Dbms::Rocksdb, None).programs.iter().any(|program| path == Path::new(program))
+pub(super) fn of_library(of: &Descriptor, path: &Path) -> bool {
+    of.programs.iter().any(|program| path == Path::new(program))
 }
 
 /// The same for a file of a Debian package.

@@ -29,14 +29,14 @@ pub(super) struct Part<'a> {
     /// Only members below this folder of the archive; "" for everything.
     pub(super) below: &'a str,
     /// Of these, members for which this holds, by the path below the folder.
-    pub(super) needed: fn(&Path) -> bool,
+    pub(super) needed: &'a dyn Fn(&Path) -> bool,
     /// The archive may not hold more.
     pub(super) most: Most,
 }
 
 impl Part<'static> {
     pub(super) const ALL: Part<'static> =
-        Part { below: "", needed: |_| true, most: Most::OF_A_BUILD };
+        Part { below: "", needed: &|_| true, most: Most::OF_A_BUILD };
 }
 
 /// How much an archive may contain.

@@ -76,6 +76,7 @@ impl Verdicts<'_> {
             remarks.push(pairs.to_string());
         }
         remarks.extend(self.notes());
+        remarks.extend(self.tests.iter().filter_map(|test| self.without_baseline(test)));
         remarks.extend(self.steadiness());
         remarks.extend(self.judged.iter().filter_map(|judged| self.too_noisy(judged)));
         remarks
@@ -246,6 +247,30 @@ impl Verdicts<'_> {
             format!("{}: {note} ({word} {}).", contenders.join(", "), spans(&rounds))
         };
         alike.into_iter().map(sentence).collect()
+    }
+
+    /// Rounds of a test that lack the baseline, although it did not fail: the run was interrupted
+    /// in one, or rows of it are gone.
+    fn without_baseline(&self, test: &Observed<'_>) -> Option<String> {
+        let is_measured =
+            |pass: &&RoundRecord| pass.slices.iter().any(|slice| slice.arm == self.base);
+        let has_failed =
+            |pass: &RoundRecord| pass.arms.get(&self.base).is_some_and(|arm| arm.error.is_some());
+        if self.plan.baseline_from.is_some() || test.passes.iter().any(|pass| has_failed(pass)) {
+            return None;
+        }
+        let without = test.counted().filter(|pass| !is_measured(pass));
+        let rounds: BTreeSet<u32> = without.map(|pass| pass.round).collect();
+        let (word, count) = match rounds.len() {
+            0 => return None,
+            1 => ("round", "It does not count."),
+            _ => ("rounds", "They do not count."),
+        };
+        Some(format!(
+            "{}: {word} {} without a measurement of the baseline. {count}",
+            test.name,
+            spans(&rounds)
+        ))
     }
 
     /// The rounds that the verdicts come from, and the adjustment for the number of tests.

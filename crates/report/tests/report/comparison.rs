@@ -336,3 +336,23 @@ fn a_machine_on_which_nothing_can_be_seen_says_what_could_have_been() {
     assert!(told.contains("Use more rounds"), "{told}");
     assert_eq!(gate(&run, FailOn::Regression), Some(Gate::Undecided));
 }
+
+#[test]
+fn a_round_without_its_baseline_is_named_and_does_not_count() {
+    let rounds = |run: &Run| {
+        let tests = &parsed(run)["comparison"]["contenders"][0]["tests"];
+        let has_ratio = |round: &&Value| round["ratio"].is_number();
+        let rounds = |place: usize| tests[place]["rounds"].as_array().unwrap();
+        [0, 1].map(|place| rounds(place).iter().filter(has_ratio).count())
+    };
+    let mut run = comparison(&["new"], 6, None);
+    assert_eq!(rounds(&run), [6, 6]);
+    let third = run.rounds.iter_mut().find(|pass| (pass.round, pass.place) == (3, 0)).unwrap();
+    third.slices.retain(|slice| slice.arm != "base");
+    assert_eq!(rounds(&run), [5, 6]);
+    let remark = format!(
+        "{}: round 3 without a measurement of the baseline. It does not count.",
+        TESTS[0].0
+    );
+    assert!(text(&run, Colour::Never).contains(&remark), "{}", text(&run, Colour::Never));
+}

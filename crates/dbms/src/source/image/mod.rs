@@ -93,7 +93,7 @@ fn stored(home: &Home, dbms: Dbms, id: &str) -> Result<Option<Installed>, Source
 }
 
 fn unpack(file: &ImageFile, image: &str, root: &Path, tell: &mut Tell) -> Result<(), SourceError> {
-    let part = Part { needed: needed::of_image, most: Most::OF_AN_IMAGE, ..Part::ALL };
+    let part = Part { needed: &needed::of_image, most: Most::OF_AN_IMAGE, ..Part::ALL };
     let mut layers = Layers::new(image, root, part)?;
     let mut sizes = Vec::new();
     for (path, _) in &file.layers {

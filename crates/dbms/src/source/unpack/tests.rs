@@ -232,7 +232,7 @@ fn an_archive_holds_no_more_than_a_build_can_have() {
     let twice = [file("a", &zeros), file("b", &zeros)];
     let error = unpack(&twice, LITTLE).unwrap_err();
     assert!(error.contains("it is larger than a build may be"), "{error}");
-    let none = Part { needed: |_| false, ..LITTLE };
+    let none = Part { needed: &|_| false, ..LITTLE };
     let error = unpack(&twice, none).unwrap_err();
     assert!(error.contains("it is larger than a build may be"), "not needed: {error}");
 
@@ -334,7 +334,7 @@ fn progress_reaches_the_size_of_the_archive() {
 #[test]
 fn what_is_not_needed_is_left_out() {
     let needed = |path: &Path| !path.starts_with("man");
-    let part = Part { below: "build", needed, ..Part::ALL };
+    let part = Part { below: "build", needed: &needed, ..Part::ALL };
     let members = [("build/man/a", FILE, "1"), ("build/bin/b", FILE, "22"), ("c", FILE, "3")];
     let place = Place::new();
     let seen = place.unzip(&zip(&members), part).unwrap();

@@ -185,7 +185,7 @@ fn hard_links_are_of_the_file_that_was_there() {
     assert_eq!((image.read("a"), image.read("c")), ("new".into(), "old".into()));
     assert!(!image.has("b"));
     assert_eq!(image.read("again"), "new", "a link to a link is a link");
-    let part = Part { needed: |path| !path.starts_with("doc"), ..Part::ALL };
+    let part = Part { needed: &|path| !path.starts_with("doc"), ..Part::ALL };
     let (image, done) = unpack_part(&[&[file("doc/x", "1"), hard("x", "doc/x")]], part);
     assert_eq!((done, image.has("x")), (Ok(()), false));
 }
@@ -253,7 +253,7 @@ fn all_layers_together_have_a_limit() {
     done.unwrap();
     let large = [file("b", &"\0".repeat(2 << 20))];
     // Also what is not needed, or replaced later.
-    let nothing = Part { needed: |_| false, ..little };
+    let nothing = Part { needed: &|_| false, ..little };
     for part in [little, nothing] {
         let (_, done) = unpack_part(&[&large, &large], part);
         let error = done.unwrap_err();
