@@ -15,7 +15,7 @@ const ERROR: f64 = 0.05;
 /// How many functions of the profile are looked at.
 const HOTTEST: usize = 10;
 
-pub(crate) struct Compared {
+pub(crate) struct Case {
     pub(crate) what: &'static str,
     /// The baseline and the contender.
     pub(crate) contenders: [String; 2],
@@ -44,7 +44,7 @@ pub(crate) struct Outcome {
     pub(crate) counting: Option<Duration>,
 }
 
-impl Compared {
+impl Case {
     pub(crate) fn run(&self, out: &Path, is_full: bool) -> anyhow::Result<Outcome> {
         let tests = self.tests.join(",");
         let mut command = Command::new(env!("CARGO_BIN_EXE_rqps"));

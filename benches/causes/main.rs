@@ -19,7 +19,7 @@ use rqps_load::Cancel;
 use rqps_plan::Contender;
 
 use altered::Folder;
-use experiment::{Compared, Expected, Outcome};
+use experiment::{Case, Expected, Outcome};
 
 /// A DBMS, and what its experiments are made with.
 struct Subject {
@@ -128,35 +128,35 @@ fn measured(subject: &Subject, parts: &[&str], is_full: bool) -> anyhow::Result<
     let some = |tests: &'static [&'static str]| if is_full { tests } else { &tests[..2] };
     let build = subject.build;
     let experiments = [
-        Compared {
+        Case {
             what: "the build with itself: instructions",
             contenders: [build.to_string(), format!("again={build}")],
             tests: some(TWENTY),
             is_timed: false,
             expected: Expected::SameCount,
         },
-        Compared {
+        Case {
             what: "500 instructions more for each statement: instructions",
             contenders: [build.to_string(), copy("longer", &spinning)],
             tests: some(SENT_AT_ONCE),
             is_timed: false,
             expected: Expected::MoreBy(altered::ADDED, altered::FUNCTION),
         },
-        Compared {
+        Case {
             what: "a copy whose code lies elsewhere: cause",
             contenders: [build.to_string(), copy("moved", &moved)],
             tests: some(SENT_AT_ONCE),
             is_timed: true,
             expected: Expected::Kind("layout"),
         },
-        Compared {
+        Case {
             what: subject.longer,
             contenders: [build.to_string(), format!("longer={build}?{}", subject.longer)],
             tests: some(SENT_AT_ONCE),
             is_timed: true,
             expected: Expected::Kind("code-path"),
         },
-        Compared {
+        Case {
             what: subject.release,
             contenders: [build.to_string(), subject.release.to_string()],
             tests: &["hot-points"],
@@ -164,7 +164,7 @@ fn measured(subject: &Subject, parts: &[&str], is_full: bool) -> anyhow::Result<
             expected: Expected::FunctionsOfProfile,
         },
     ];
-    let of_each = |(part, one): (&str, &Compared)| {
+    let of_each = |(part, one): (&str, &Case)| {
         eprintln!("{}: {}", subject.build, one.what);
         one.run(&folder.path().join(part), is_full)
     };

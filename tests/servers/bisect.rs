@@ -58,6 +58,7 @@ fn words(all: &[String]) -> Vec<&str> {
 }
 
 #[test]
+#[ignore = "nightly: takes minutes"]
 fn the_culprit_among_sixty_four_commits_is_found() {
     let world = World::new(&sixty_four(41, SPIN));
     let before = git(&world.history.repo, &["status", "--porcelain"]);

@@ -234,6 +234,7 @@ fn an_example_that_pg_qualstats_keeps_has_the_values_of_its_statement() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn mysql_and_mariadb_are_captured_from_digests_and_logs() {
     let logs = [
         "slow-query-log=ON",

@@ -160,6 +160,7 @@ fn postgres_is_read_in_one_snapshot_and_changed_in_nothing() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn mysql_and_mariadb_are_read_in_one_snapshot_and_changed_in_nothing() {
     for contender in ["mysql@8.0.33", "mariadb@11.4.5"] {
         let rqps = Rqps::new();

@@ -122,6 +122,7 @@ fn test_of<'r>(result: &'r Value, name: &str) -> &'r Value {
 const SLOWER: &str = "postgres@17.6 slower=postgres@17.6?geqo_seed=0.5";
 
 #[test]
+#[ignore = "nightly: takes about a minute beside others"]
 fn a_statement_that_waits_for_ever_is_a_regression_and_others_are_measured() {
     let cases = [
         (

@@ -48,6 +48,7 @@ fn has_ended_well(code: Option<i32>) -> bool {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn a_comparison_that_was_stopped_or_killed_goes_on_with_what_it_lacks() {
     let rqps = Rqps::with_own_locks();
     let running = compare(&rqps, &comparison(3, 2.0));

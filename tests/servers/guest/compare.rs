@@ -189,7 +189,9 @@ fn whole_runs_go_on_without_a_server_that_goes_away() {
 #[test]
 fn at_a_rate_servers_are_compared_by_whole_runs_also_with_a_build() {
     let rqps = Rqps::with_own_locks();
-    let (one, other) = (with_guest(&rqps, &[]), with_guest(&rqps, &[]));
+    // Its transactions count as those of others, and here are few of rqps's own.
+    let settings = ["autovacuum=off"];
+    let (one, other) = (with_guest(&rqps, &settings), with_guest(&rqps, &settings));
     let before = [one.everything(), other.everything()];
     let urls = [&one, &other].map(|server| server.url("guest", "bench"));
     let contenders = format!("a={} b={} c=postgres@17.6", urls[0], urls[1]);
@@ -261,6 +263,9 @@ fn what_a_pooler_costs_has_a_verdict() {
     assert_eq!(server.everything(), before);
 }
 
+/// A session that uses no table publishes its transactions only when it ends.
+const STATEMENT: &str = "select count(*) from pg_class where oid = 1";
+
 /// Measures two settings of a server, for a second in each test, while a session of others repeats
 /// a statement, until this is said. What is left is removed.
 fn beside_others(
@@ -268,8 +273,9 @@ fn beside_others(
     rqps: &Rqps,
     url: &str,
     (setting, method): (&str, &str),
-    (statement, said): (&str, &str),
+    statement: &str,
 ) {
+    let said = "as many statements as rqps on the server of a (limit 10 %)";
     let before = server.everything();
     let contenders = [format!("a={url}"), format!("b={url}&{setting}")];
     let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
@@ -295,21 +301,24 @@ fn beside_others(
 }
 
 #[test]
+#[ignore = "nightly: slices are discarded in the same way"]
+fn work_of_others_on_a_server_discards_a_whole_run() {
+    let rqps = Rqps::with_own_locks();
+    let server = with_guest(&rqps, &[]);
+    let url = server.url("guest", "bench");
+    beside_others(&server, &rqps, &url, ("set.jit=off", "runs"), STATEMENT);
+}
+
+#[test]
 fn work_of_others_on_a_server_discards_a_measurement() {
     let rqps = Rqps::with_own_locks();
     let server = with_guest(&rqps, &[]);
     let url = server.url("guest", "bench");
-    // A session that uses no table publishes its transactions only when it ends.
-    let statement = "select count(*) from pg_class where oid = 1";
-    let said = "as many statements as rqps on the server of a (limit 10 %)";
-    for method in ["slices", "runs"] {
-        beside_others(&server, &rqps, &url, ("set.jit=off", method), (statement, said));
-    }
+    beside_others(&server, &rqps, &url, ("set.jit=off", "slices"), STATEMENT);
     let server = Server::mysql(&rqps, &[]);
     server.sql("", &["create user guest@'127.0.0.1'", "grant all on rqps.* to guest@'127.0.0.1'"]);
     let url = server.url("guest", "");
-    let (setting, other) = ("set.sort_buffer_size=65536", "select 1");
-    beside_others(&server, &rqps, &url, (setting, "slices"), (other, said));
+    beside_others(&server, &rqps, &url, ("set.sort_buffer_size=65536", "slices"), "select 1");
 
     // Prepared statements, those of transactions and those of control are all its own.
     server.sql("", &["grant all on `rqps%`.* to guest@'127.0.0.1'"]);

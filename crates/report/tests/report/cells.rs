@@ -282,6 +282,7 @@ const OF_TESTS: [(&str, &[&str], usize); 3] = [
 ];
 
 #[test]
+#[ignore = "nightly: another kind of page in the same way"]
 fn a_page_of_tests_works_and_its_tables_are_the_result() {
     let releases = ["postgres@16.10", "postgres@17.6", "postgres@18.0"];
     let run = suite::run(&releases, &[1]);
@@ -330,6 +331,7 @@ fn a_page_of_tests_works_and_its_tables_are_the_result() {
 }
 
 #[test]
+#[ignore = "nightly: another kind of page in the same way"]
 fn a_page_of_a_scale_up_works_and_its_tables_are_the_result() {
     let run = few(suite::run(&["postgres@17.6", HOSTILE], &[1, 2, 4]));
     let result = parsed(&run);
@@ -351,6 +353,7 @@ fn a_page_of_a_scale_up_works_and_its_tables_are_the_result() {
 }
 
 #[test]
+#[ignore = "nightly: another kind of page in the same way"]
 fn a_page_of_merged_runs_works_and_its_tables_are_the_result() {
     let (a, mut b) = (named("a", &["postgres@17.6"]), named("b", &["postgres@17.6", "sqlite"]));
     b.1.plan.seed = 7;
