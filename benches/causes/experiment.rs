@@ -15,6 +15,7 @@ const ERROR: f64 = 0.05;
 /// How many functions of the profile are looked at.
 const HOTTEST: usize = 10;
 
+/// A comparison whose outcome is known.
 pub(crate) struct Case {
     pub(crate) what: &'static str,
     /// The baseline and the contender.

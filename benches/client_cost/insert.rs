@@ -18,7 +18,7 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     let steps = plan.steps();
     let load = steps.first().context("the Insert Benchmark begins with l.i0")?;
     benchmark.create_tables()?;
-    let connected = benchmark.connect_clients(load, 0)?;
+    let connected = benchmark.connect(load, 0)?;
     let (work, orders): (Vec<_>, Vec<_>) =
         connected.roles.into_iter().map(|role| (role.work, role.order)).unzip();
     let mut client_threads = ClientThreads::start(work)?;

@@ -59,7 +59,7 @@ pub(crate) fn run(arguments: &[OsString]) -> anyhow::Result<()> {
             let [test] = select(&[statement.name.to_string()], Sequence::Given)?[..] else {
                 bail!("{} is more than one test", statement.name);
             };
-            benchmark.connect_clients(test, 1, 0)?.work
+            benchmark.connect(test, 1, 0)?.work
         }
     };
     let mut client_threads = ClientThreads::start(work)?;

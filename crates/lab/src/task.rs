@@ -36,7 +36,7 @@ pub(crate) fn run(
         measured.counted_rows = Some(rows);
     }
 
-    let connected = driver.connect_clients(task, task.clients, task.index as u64)?;
+    let connected = driver.connect(task, task.clients, task.index as u64)?;
     if task.clients == 0 {
         measured.clients = connected.parts.len() as u32;
     }

@@ -178,7 +178,7 @@ fn rounds(
         round.machine = cost(connection, ("machine_cost", "round"), id)?;
         round.arms = measurements(connection, id, with)?;
         round.slices = slices(connection, id)?;
-        whole(&round)?;
+        check_arms(&round)?;
         for (arm, measured) in &mut round.arms {
             // The A/A control is the baseline and has no record of its own.
             let baseline = plan.contenders.first().map(|baseline| baseline.name());
@@ -216,8 +216,8 @@ fn round(row: &Row<'_>) -> Result<RoundRecord, rusqlite::Error> {
     })
 }
 
-/// Slices of an arm come with its measurement: what it cost is told beside how fast it was.
-fn whole(round: &RoundRecord) -> Result<(), rusqlite::Error> {
+/// An arm that has slices has a measurement, too. Without one, a row of it was deleted.
+fn check_arms(round: &RoundRecord) -> Result<(), rusqlite::Error> {
     match round.slices.iter().find(|slice| !round.arms.contains_key(&slice.arm)) {
         Some(SliceRecord { arm, .. }) => Err(garbled(format!(
             "round {} of {} has slices of '{arm}' and no measurement of it",

@@ -162,6 +162,14 @@ pub struct TaskClients<'a> {
     pub end: End<'a>,
 }
 
+impl TaskClients<'_> {
+    /// Before the first is connected.
+    pub(crate) fn none() -> Self {
+        let end = Box::new(|| Ok(()));
+        TaskClients { parts: Vec::new(), threads: Vec::new(), worth: 1.0, end }
+    }
+}
+
 /// See [`TaskClients::end`].
 pub type End<'a> = Box<dyn Fn() -> Result<(), CheckError> + 'a>;
 
@@ -177,7 +185,7 @@ pub enum TimeLimit {
 pub type Assigned = (Box<dyn Work>, Order);
 
 /// A workload against one DBMS. For each task the order of calls is [`Driver::prepare`],
-/// [`Driver::explained`], [`Driver::connect_clients`]; after the parts of the clients
+/// [`Driver::explained`], [`Driver::connect`]; after the parts of the clients
 /// [`Driver::indexers`]; and after these [`TaskClients::end`].
 pub trait Driver {
     /// The tables, or the parts of them, that maintenance can take one by one.
@@ -192,12 +200,7 @@ pub trait Driver {
 
     /// Connects the clients. The seed, the task, the number of a client and `place` decide every
     /// random draw: `place` differs each time that the task is run.
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error>;
+    fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error>;
 
     /// The rows of each table after the load, which must be the same for all contenders; empty if
     /// the workload makes sure of that by itself.

@@ -283,15 +283,14 @@ impl Server {
     fn who_answers_each_of_several_clients_is_known(&self) {
         let plan = plan(1, 10);
         let benchmark = self.loaded(&plan);
-        let threads = |clients: u32| {
-            benchmark.connect_clients(named("point-query"), clients, 0).unwrap().threads
-        };
+        let threads =
+            |clients: u32| benchmark.connect(named("point-query"), clients, 0).unwrap().threads;
         assert_eq!(threads(1), [None], "one client is placed with its whole server");
         if self.fixture.dialect == Dialect::SQLITE {
             assert_eq!(threads(2), [None, None], "it is the client itself");
             return;
         }
-        let connected = benchmark.connect_clients(named("point-query"), 2, 0).unwrap();
+        let connected = benchmark.connect(named("point-query"), 2, 0).unwrap();
         let [Some(one), Some(other)] = connected.threads[..] else {
             panic!("{:?}", connected.threads)
         };
@@ -308,7 +307,7 @@ impl Server {
         let benchmark = self.loaded(&plan);
         let fails_with = |sql: &str, what: &str| {
             let test = named("update-index");
-            let connected = benchmark.connect_clients(test, 1, 0).unwrap();
+            let connected = benchmark.connect(test, 1, 0).unwrap();
             fixture.connect().run(sql).unwrap();
             let error = benchmark.after(test, &connected.books).unwrap_err().to_string();
             assert!(error.starts_with(&format!("sbtest1: {what}")), "{contender}: {error}");

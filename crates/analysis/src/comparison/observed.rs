@@ -113,6 +113,11 @@ impl<'a> Observed<'a> {
         self.counted().filter(move |pass| takes_part(pass, contender))
     }
 
+    /// Those that count and lack an arm.
+    pub fn counted_without(&self, contender: &str) -> impl Iterator<Item = &'a RoundRecord> {
+        self.counted().filter(move |pass| !takes_part(pass, contender))
+    }
+
     /// The rate of an arm, the mean of the rounds that count.
     pub fn rate(&self, contender: &str) -> Option<f64> {
         self.rate_beside(contender, contender)

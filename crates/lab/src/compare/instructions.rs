@@ -361,7 +361,7 @@ impl Servers<'_> {
         let site = Site { target: &target, dbms, dialect, seed, is_own: true, method };
         let driver = rqps_workload::driver(self.workload, site)?;
         driver.prepare(test, 1)?;
-        Ok(driver.connect_clients(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())
+        Ok(driver.connect(test, 1, 0)?.parts.into_iter().map(|part| part.work).collect())
     }
 
     fn data(&self, place: usize, number: usize) -> Copied {

@@ -330,7 +330,7 @@ impl NewLoad {
 /// Returns what a reader must know of the load.
 fn fill(task: &Task, driver: &dyn Driver, cancel: &Cancel) -> Result<Option<String>, LabError> {
     let note = driver.prepare(task, 1)?;
-    let connected = driver.connect_clients(task, task.clients, 0)?;
+    let connected = driver.connect(task, task.clients, 0)?;
     work(connected.parts.into_iter().map(|part| (part.work, part.order)).collect(), cancel)?;
     work(driver.indexers(task)?, cancel)?;
     (connected.end)()?;

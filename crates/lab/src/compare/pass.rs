@@ -250,7 +250,7 @@ impl<'a> Round<'a> {
         let turns = ServerTurns::of(test, &self.running);
         for (slot, driver) in drivers.iter().enumerate() {
             let TaskClients { parts, threads, end, .. } =
-                driver.connect_clients(test, clients, place).map_err(of(slot))?;
+                driver.connect(test, clients, place).map_err(of(slot))?;
             answering.push(threads);
             let dosing = &self.running[slot].dosing;
             work.iter_mut().zip(parts).for_each(|(client, part)| {

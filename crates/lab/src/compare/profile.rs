@@ -208,7 +208,7 @@ impl Round<'_> {
         for (slot, driver) in drivers.iter().enumerate() {
             driver.prepare(test, 1).map_err(of(slot))?;
             let TaskClients { parts, threads, end, .. } = driver
-                .connect_clients(test, clients, u64::from(context.number) * 1_000)
+                .connect(test, clients, u64::from(context.number) * 1_000)
                 .map_err(of(slot))?;
             work.iter_mut().zip(parts).for_each(|(client, part)| client.push(part.work));
             ends.push(end);

@@ -252,24 +252,22 @@ impl Verdicts<'_> {
     /// Rounds of a test that lack the baseline, although it did not fail: the run was interrupted
     /// in one, or rows of it are gone.
     fn without_baseline(&self, test: &Observed<'_>) -> Option<String> {
-        let is_measured =
-            |pass: &&RoundRecord| pass.slices.iter().any(|slice| slice.arm == self.base);
         let has_failed =
-            |pass: &RoundRecord| pass.arms.get(&self.base).is_some_and(|arm| arm.error.is_some());
-        if self.plan.baseline_from.is_some() || test.passes.iter().any(|pass| has_failed(pass)) {
+            |pass: &&RoundRecord| pass.arms.get(&self.base).is_some_and(|arm| arm.error.is_some());
+        if self.plan.baseline_from.is_some() || test.passes.iter().any(has_failed) {
             return None;
         }
-        let without = test.counted().filter(|pass| !is_measured(pass));
-        let rounds: BTreeSet<u32> = without.map(|pass| pass.round).collect();
-        let (word, count) = match rounds.len() {
+        let rounds: BTreeSet<u32> =
+            test.counted_without(&self.base).map(|pass| pass.round).collect();
+        let (word, has, does) = match rounds.len() {
             0 => return None,
-            1 => ("round", "It does not count."),
-            _ => ("rounds", "They do not count."),
+            1 => ("round", "has", "does"),
+            _ => ("rounds", "have", "do"),
         };
+        let rounds = spans(&rounds);
         Some(format!(
-            "{}: {word} {} without a measurement of the baseline. {count}",
-            test.name,
-            spans(&rounds)
+            "{}: {word} {rounds} {has} no measurement of the baseline and {does} not count.",
+            test.name
         ))
     }
 

@@ -350,9 +350,7 @@ fn a_round_without_its_baseline_is_named_and_does_not_count() {
     let third = run.rounds.iter_mut().find(|pass| (pass.round, pass.place) == (3, 0)).unwrap();
     third.slices.retain(|slice| slice.arm != "base");
     assert_eq!(rounds(&run), [5, 6]);
-    let remark = format!(
-        "{}: round 3 without a measurement of the baseline. It does not count.",
-        TESTS[0].0
-    );
+    let remark =
+        format!("{}: round 3 has no measurement of the baseline and does not count.", TESTS[0].0);
     assert!(text(&run, Colour::Never).contains(&remark), "{}", text(&run, Colour::Never));
 }

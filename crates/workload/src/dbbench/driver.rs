@@ -208,12 +208,7 @@ impl Driver for DbbenchDriver<'_> {
         Ok(Vec::new())
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
+    fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
         let (kind, keys) = (DbbenchDriver::kind(task), self.plan.keys.0);
         let all = match kind {
             Kind::FillSeq => keys,

@@ -104,14 +104,9 @@ impl Driver for Steps<'_> {
         self.benchmark.explained(&self.steps[task.index])
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        _clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
+    fn connect(&self, task: &Task, _clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
         let step = &self.steps[task.index];
-        let super::StepClients { roles, books } = self.benchmark.connect_clients(step, place)?;
+        let super::StepClients { roles, books } = self.benchmark.connect(step, place)?;
         let worth = match step.kind.is_query() {
             true => 1.0,
             false => f64::from(step.rows_per_commit),

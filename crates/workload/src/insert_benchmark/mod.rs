@@ -122,7 +122,7 @@ impl<'a> Benchmark<'a> {
 
     /// Connects the clients of a step. `order` is its place in the benchmark; with the seed it
     /// decides every random draw.
-    pub fn connect_clients(&self, step: &Step, order: u64) -> Result<StepClients, Error> {
+    pub fn connect(&self, step: &Step, order: u64) -> Result<StepClients, Error> {
         let tables = self.tables();
         let clients_per_table = u64::from(self.plan.clients / self.plan.tables());
         let batch = u64::from(step.rows_per_commit);

@@ -159,15 +159,10 @@ impl Driver for Tests<'_> {
         self.test(task).map_or(Ok(Vec::new()), |test| self.benchmark.explained(test))
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
+    fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
         let Some(test) = self.test(task) else { return self.clients_of_load() };
         let super::TestClients { work, threads, books } =
-            self.benchmark.connect_clients(test, clients, place)?;
+            self.benchmark.connect(test, clients, place)?;
         let order = Order { schedule: Schedule::Closed, until: Until::Elapsed(task.time) };
         let operation = Operation::Transaction;
         let part = |(client, work)| Part { client, operation, work, order };

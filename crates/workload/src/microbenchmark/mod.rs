@@ -4,7 +4,7 @@
 //! and makes the work of each test's clients. The order of calls is: [`Benchmark::existing`]; if
 //! the tables do not exist, [`Benchmark::loaders`], [`Benchmark::indexers`] and
 //! [`Benchmark::finish_load`], each after the work of the one before it; then for each test
-//! [`Benchmark::before`], [`Benchmark::connect_clients`] and, when its clients have ended,
+//! [`Benchmark::before`], [`Benchmark::connect`] and, when its clients have ended,
 //! [`Benchmark::after`].
 //!
 //! Writes have two forms. As published, a faster server ends up with other tables: its deletes find
@@ -268,7 +268,7 @@ impl<'a> Benchmark<'a> {
 
     /// Connects the clients of a test. `place` is the test's place in the run; with the seed, the
     /// test's name and the client's number it decides every random draw.
-    pub fn connect_clients(
+    pub fn connect(
         &self,
         test: &'static Test,
         clients: u32,

@@ -274,18 +274,8 @@ impl Driver for Scripts<'_> {
         Ok(all)
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
-        let mut connected = TaskClients {
-            parts: Vec::new(),
-            threads: Vec::new(),
-            worth: 1.0,
-            end: Box::new(|| Ok(())),
-        };
+    fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
+        let mut connected = TaskClients::none();
         if task.fills {
             // The tables are full already.
             let count = self.site.dialect.tables.to_string();

@@ -196,18 +196,8 @@ impl Driver for Queries<'_> {
         explained_query(connection, self.site.dialect, query, sets.first().map(Vec::as_slice))
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        _place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
-        let mut connected = TaskClients {
-            parts: Vec::new(),
-            threads: Vec::new(),
-            worth: 1.0,
-            end: Box::new(|| Ok(())),
-        };
+    fn connect(&self, task: &Task, clients: u32, _place: u64) -> Result<TaskClients<'_>, Error> {
+        let mut connected = TaskClients::none();
         let Some(query) = self.query(task).ok().filter(|_| !task.fills) else {
             // The tables are full already.
             let count = self.site.dialect.tables.to_string();

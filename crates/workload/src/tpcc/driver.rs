@@ -188,12 +188,7 @@ impl Driver for TpccDriver<'_> {
         explained.collect()
     }
 
-    fn connect_clients(
-        &self,
-        task: &Task,
-        clients: u32,
-        place: u64,
-    ) -> Result<TaskClients<'_>, Error> {
+    fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
         if task.fills {
             return self.clients_of_load();
         }

@@ -122,7 +122,7 @@ pub(crate) fn run_test(
     operations: u64,
 ) -> Tally {
     benchmark.before(test).unwrap();
-    let connected = benchmark.connect_clients(test, clients, 0).unwrap();
+    let connected = benchmark.connect(test, clients, 0).unwrap();
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(operations) };
     let tallies = run(connected.work.into_iter().map(|work| (work, order)).collect());
     benchmark
@@ -149,7 +149,7 @@ pub(crate) fn effects(
     operations: usize,
 ) -> Vec<Effect> {
     benchmark.before(test).unwrap();
-    let mut connected = benchmark.connect_clients(test, 1, 1).unwrap();
+    let mut connected = benchmark.connect(test, 1, 1).unwrap();
     let work: &mut Box<dyn Work> = &mut connected.work[0];
     let halt = Halt::default();
     let mut one = || {

@@ -106,7 +106,7 @@ fn a_script_makes_its_tables_and_is_measured() {
     let explained = driver.explained(&tasks[1]).unwrap();
     assert_eq!(explained.len(), 1);
     assert!(explained[0].plan.is_some());
-    let mut connected = driver.connect_clients(&tasks[1], 1, 0).unwrap();
+    let mut connected = driver.connect(&tasks[1], 1, 0).unwrap();
     assert_eq!((connected.parts.len(), connected.worth), (1, 2.0));
     let effect = connected.parts[0].work.execute().unwrap();
     assert_eq!((effect.rows, effect.statements.reads), (2, 2));
@@ -144,7 +144,7 @@ fn tells_a_write(call: &str, sql: &str) {
     let driver = driver(&plan, site).unwrap();
     let tasks = tasks(&plan);
     driver.prepare(&tasks[0], 0).unwrap();
-    let mut connected = driver.connect_clients(&tasks[1], 1, 0).unwrap();
+    let mut connected = driver.connect(&tasks[1], 1, 0).unwrap();
     for _ in 0..200 {
         connected.parts[0].work.execute().unwrap();
     }
@@ -169,7 +169,7 @@ fn a_sleep_is_refused_in_slices() {
         let driver = driver(&plan, site).unwrap();
         let tasks = tasks(&plan);
         let _ = driver.prepare(&tasks[0], 0);
-        let mut connected = driver.connect_clients(&tasks[1], 1, 0).unwrap();
+        let mut connected = driver.connect(&tasks[1], 1, 0).unwrap();
         match connected.parts[0].work.execute() {
             Ok(_) => assert_eq!(told, ""),
             Err(error) => assert!(!told.is_empty() && error.to_string().contains(told), "{error}"),

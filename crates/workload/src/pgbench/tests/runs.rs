@@ -225,7 +225,7 @@ fn a_stored_plan_runs_no_programs() {
     };
     let driver = driver(&plan, site);
     let task = tasks(&plan).pop().unwrap();
-    for error in [driver.connect_clients(&task, 1, 0).err(), driver.explained(&task).err()] {
+    for error in [driver.connect(&task, 1, 0).err(), driver.explained(&task).err()] {
         let error = error.unwrap().to_string();
         assert!(error.contains("\\shell and \\setshell run programs"), "{error}");
     }

@@ -119,7 +119,7 @@ impl Loaded {
     fn effects(&self, name: &str, executions: usize) -> Vec<Effect> {
         let (driver, task) = (self.driver().unwrap(), self.task(name));
         driver.prepare(&task, 1).unwrap();
-        let mut connected = driver.connect_clients(&task, 1, 0).unwrap();
+        let mut connected = driver.connect(&task, 1, 0).unwrap();
         let (work, halt) = (&mut connected.parts[0].work, Halt::default());
         let mut execute = |_| {
             work.make(&halt).unwrap();
@@ -242,7 +242,7 @@ fn an_execution_of_a_whole_run_is_ended_by_its_timeout() {
     let loaded = loaded(&files).unwrap();
     let (driver, task) = (loaded.driver().unwrap(), loaded.task("endless"));
     driver.prepare(&task, 1).unwrap();
-    let mut connected = driver.connect_clients(&task, 1, 0).unwrap();
+    let mut connected = driver.connect(&task, 1, 0).unwrap();
     let work = &mut connected.parts[0].work;
     work.make(&Halt::default()).unwrap();
     let error = work.execute().unwrap_err().to_string();

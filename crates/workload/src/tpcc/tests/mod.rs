@@ -80,7 +80,7 @@ impl Loaded {
         let load = &tasks(&self.plan)[0];
         let driver = self.driver(Method::Slices);
         driver.prepare(load, 1).unwrap();
-        let connected = driver.connect_clients(load, 0, 0).unwrap();
+        let connected = driver.connect(load, 0, 0).unwrap();
         run(connected.parts.into_iter().map(|part| (part.work, part.order)).collect());
         run(driver.indexers(load).unwrap());
         (connected.end)().unwrap();
@@ -114,7 +114,7 @@ impl Loaded {
     /// the check.
     fn after(&self, decks: u64, between: impl FnOnce()) -> Result<(), CheckError> {
         let driver = self.driver(Method::Slices);
-        let connected = driver.connect_clients(&transactions(), self.plan.clients, 0).unwrap();
+        let connected = driver.connect(&transactions(), self.plan.clients, 0).unwrap();
         let order = Order { schedule: Schedule::Closed, until: Until::Operations(decks) };
         run(connected.parts.into_iter().map(|part| (part.work, order)).collect());
         between();
@@ -149,7 +149,7 @@ fn operations_are_decks_in_slices_and_transactions_in_whole_runs() {
     let loaded = Loaded::new();
     let total = |method| {
         let driver = loaded.driver(method);
-        let mut connected = driver.connect_clients(&transactions(), 1, 0).unwrap();
+        let mut connected = driver.connect(&transactions(), 1, 0).unwrap();
         let work: &mut Box<dyn Work> = &mut connected.parts[0].work;
         work.make(&Halt::default()).unwrap();
         let effect = work.execute().unwrap();
@@ -159,7 +159,7 @@ fn operations_are_decks_in_slices_and_transactions_in_whole_runs() {
     let (worth, reads, writes) = total(Method::Runs);
     assert_eq!((worth, reads + writes), (1.0, 1));
     let driver = loaded.driver(Method::Runs);
-    let connected = driver.connect_clients(&transactions(), 1, 0).unwrap();
+    let connected = driver.connect(&transactions(), 1, 0).unwrap();
     let order = Order { schedule: Schedule::Closed, until: Until::Operations(23) };
     run(connected.parts.into_iter().map(|part| (part.work, order)).collect());
     (connected.end)().unwrap();
