@@ -211,7 +211,8 @@ pub(crate) struct Arguments {
     limits: RemoteLimits,
     /// Keep measurements taken on a busy machine, or beside others on a remote server
     ///
-    /// Otherwise guards discard them, and they are repeated.
+    /// Otherwise guards discard them, and they are repeated. A whole run does not wait either until
+    /// the machine is as fast as usual.
     #[arg(long, help_heading = MACHINE)]
     no_guards: bool,
     /// Do not check the data

@@ -44,7 +44,7 @@ pub struct RoundRecord {
     /// By client: the CPU that it and the server's side of its connection were bound to; empty if
     /// they were not bound to the same one.
     pub cpus: Vec<u32>,
-    /// Nanoseconds of the reference loop before and after.
+    /// Nanoseconds of the reference loop before and after each whole run; empty for slices.
     pub reference_loop: Vec<u64>,
     /// Cost of the whole machine, where several arms share it.
     pub machine: Reading,

@@ -61,7 +61,7 @@ create table round (
     started text not null,          -- RFC 3339
     seconds real not null,
     cpus text not null,             -- by client: the CPU of it and of the server's side, as JSON
-    reference_loop text not null,   -- nanoseconds before and after, as JSON
+    reference_loop text not null,   -- nanoseconds around whole runs, as JSON
     unique (round, test, part, attempt)
 );
 -- Cost of the whole machine, where several arms share it.

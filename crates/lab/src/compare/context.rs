@@ -1,6 +1,7 @@
 //! The context that all rounds of a comparison share, and that of one of them.
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use rand::seq::SliceRandom;
 use rqps_dbms::{Dbms, Installed};
@@ -115,6 +116,11 @@ impl ComparisonContext<'_> {
     /// one.
     pub(crate) fn random(&self, of: Draw, which: &[u64]) -> Random {
         draw(self.plan.seed, of, which)
+    }
+
+    /// How long the machine may take to be as fast as usual. Without guards it may be as it is.
+    pub(crate) fn patience(&self, most: Duration) -> Duration {
+        if self.comparison.guards { most } else { Duration::ZERO }
     }
 }
 

@@ -133,7 +133,7 @@ impl SearchingArms<'_, '_> {
         }
         let places: Vec<usize> = self.turns.iter().map(|turn| turn.place).collect();
         rqps_dbms::read_code_again(shared.builds(&places))?;
-        let before = loops.settle(REST);
+        let before = loops.settle(shared.patience(REST));
         let mut up = ServersUp(Vec::new());
         for (turn, error) in self.turns.iter().zip(&mut errors) {
             up.0.push(match error {
@@ -208,7 +208,7 @@ impl SearchingArms<'_, '_> {
             }
         }
         drop(up);
-        let around = (before, loops.settle(WAKE));
+        let around = (before, loops.settle(shared.patience(WAKE)));
         let made = found.into_iter().zip(errors).map(|((done, unanswered), error)| match error {
             Some(error) => Err(error),
             None => Ok((done, unanswered, around)),

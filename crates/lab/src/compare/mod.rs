@@ -198,7 +198,10 @@ fn rounds(
 ) -> Result<Outcome, LabError> {
     let comparison = shared.comparison;
     let tests = comparison.tests();
-    let mut loops = loops(directory, comparison)?;
+    let mut loops = match comparison.uses(Method::Runs) {
+        true => Some(loops(directory, comparison)?),
+        false => None,
+    };
     let mut grids = Grids::new();
     let loading = began.elapsed().as_secs_f64();
     let mut longest = 0.0_f64;
@@ -255,15 +258,15 @@ fn rounds(
             return made.map(|()| Outcome::Failed);
         }
         if made.is_ok() && !sliced.is_empty() {
-            made = slices(lab, directory, &journal, parts, &sliced, &mut loops, &mut laps);
+            made = slices(lab, directory, &journal, parts, &sliced, &mut laps);
         }
-        if made.is_ok() && !whole.is_empty() {
+        if let (true, false, Some(loops)) = (made.is_ok(), whole.is_empty(), &mut loops) {
             made = match comparison.slo {
                 Some(level) => {
                     let search = (level, &mut grids);
-                    largest_rate::make(lab, directory, &journal, &whole, &mut loops, search)
+                    largest_rate::make(lab, directory, &journal, &whole, loops, search)
                 }
-                None => runs::make(lab, directory, &journal, &whole, &mut loops),
+                None => runs::make(lab, directory, &journal, &whole, loops),
             };
             laps.lap("runs");
         }
@@ -289,8 +292,8 @@ fn rounds(
     Ok(if failed || !shared.lost.is_empty() { Outcome::Failed } else { Outcome::Complete })
 }
 
-/// The reference loop of the run, the same in every session. Whole runs are compared with its usual
-/// time, which is measured before the first one.
+/// The reference loop of whole runs, the same in every session. Guards compare each with its usual
+/// time, which is measured before the first one. Slices have none: a cycle is equally fast for all.
 fn loops(
     directory: &mut RunDirectory,
     comparison: &Comparison,
@@ -304,7 +307,7 @@ fn loops(
     };
     directory.set_reference_loop(reference_loop.rounds)?;
     let mut loops = ReferenceLoops::new(reference_loop);
-    if comparison.uses(Method::Runs) {
+    if comparison.guards {
         loops.calibrate();
     }
     Ok(loops)
@@ -331,7 +334,6 @@ fn slices(
     journal: &Journal<'_>,
     parts: &Parts,
     tests: &[String],
-    loops: &mut ReferenceLoops,
     laps: &mut Laps,
 ) -> Result<(), LabError> {
     let (shared, number) = (journal.shared, journal.round);
@@ -361,7 +363,7 @@ fn slices(
             let benched = benched(journal, test, members);
             let from = index as f64 / groups + at as f64 * share;
             let whose = (attempts_at(journal, test, part), &benched);
-            round.pass(lab, directory, test, whose, loops, (from, share))?;
+            round.pass(lab, directory, test, whose, (from, share))?;
         }
         laps.lap("measure");
         round.stop()?;

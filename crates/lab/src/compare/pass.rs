@@ -10,7 +10,7 @@ use rqps_dbms::Descriptor;
 use rqps_load::{Driving, Meter, Relay, Slice, Slicing, ThreadCost, Turns, Work};
 use rqps_observe::{
     Clocks, Conduct, Edge, EdgeReader, EngineReading, GuardFailure, HARDWARE, Limits, Meaning,
-    Metric, Observer, Reading, ReferenceLoops, guards, pin_thread,
+    Metric, Observer, Reading, guards, pin_thread,
 };
 use rqps_store::{Measurement, RoundRecord, RunDirectory, SliceRecord, Status, WorkRecord};
 use rqps_workload::{Driver, End, Task, TaskClients};
@@ -49,14 +49,13 @@ impl<'a> Round<'a> {
         directory: &mut RunDirectory,
         test: &Task,
         (attempt, bench): (u32, &BTreeSet<String>),
-        loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
         let is_benched = |one: &Running<'_>| bench.contains(&one.arm.name);
         let (mut looking_on, playing): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.running).into_iter().partition(is_benched);
         self.running = playing;
-        let result = self.attempts(lab, directory, test, (attempt, &mut looking_on), loops, share);
+        let result = self.attempts(lab, directory, test, (attempt, &mut looking_on), share);
         self.running.extend(looking_on);
         self.running.sort_by_key(|one| one.slot);
         result
@@ -68,7 +67,6 @@ impl<'a> Round<'a> {
         directory: &mut RunDirectory,
         test: &Task,
         (mut attempt, looking_on): (u32, &mut Vec<Running<'a>>),
-        loops: &mut ReferenceLoops,
         share: (f64, f64),
     ) -> Result<(), LabError> {
         let lost = &self.context.shared.lost;
@@ -78,7 +76,7 @@ impl<'a> Round<'a> {
         let mut late = BTreeSet::new();
         loop {
             let mut pass = self.blank(test, attempt + 1);
-            let died = match self.measure(lab, test, loops, &mut pass, slowest_of_base, share) {
+            let died = match self.measure(lab, test, &mut pass, slowest_of_base, share) {
                 Ok(()) => None,
                 Err(LabError::Driven { slot, error }) => {
                     let one = self.running[slot].arm;
@@ -210,7 +208,6 @@ impl<'a> Round<'a> {
         &mut self,
         lab: &mut Lab<'_>,
         test: &Task,
-        loops: &mut ReferenceLoops,
         pass: &mut RoundRecord,
         slowest_of_base: Duration,
         (from, share): (f64, f64),
@@ -331,7 +328,6 @@ impl<'a> Round<'a> {
             // the noise".
             let each = Turns::all((0..first.contenders).filter(|_| !slowed.is_empty()).collect());
             let mut alone = relay.run(&each, ALONE, &mut |_| {}, lab.cancel)?;
-            let before_loop = loops.run();
             let mut observers: Vec<Observer> = self.observers()?;
             let start: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
             let (began, clocks) = (Instant::now(), Clocks::now());
@@ -345,9 +341,6 @@ impl<'a> Round<'a> {
             // Read now, since the next steps take time, which is no jump of the clock.
             let jump = clocks.jump();
             let last: Vec<Reading> = observers.iter_mut().map(Observer::read).collect();
-            let after_loop = loops.run();
-            pass.reference_loop =
-                [before_loop, after_loop].map(|time| time.as_nanos() as u64).to_vec();
             alone.extend(relay.run(&each, ALONE, &mut |_| {}, lab.cancel)?);
             let names = self.running.iter().map(|one| one.arm.name.as_str());
             let doses = slowed.doses(&slices, &alone, names, pass)?;

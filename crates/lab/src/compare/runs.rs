@@ -310,7 +310,7 @@ impl<'a> Turn<'a> {
         let shared = self.shared;
         self.restore()?;
         rqps_dbms::read_code_again(shared.builds(&[self.place]))?;
-        let before = loops.settle(REST);
+        let before = loops.settle(shared.patience(REST));
         let mut alone = self.start(lab, directory)?;
         let random = shared.random(Draw::Arrivals, &[self.round.into()]);
         alone.arrivals = Arrivals::draw(shared.comparison, random);
@@ -326,7 +326,7 @@ impl<'a> Turn<'a> {
             },
         )?;
         self.end(&mut alone)?;
-        let after = loops.settle(WAKE);
+        let after = loops.settle(shared.patience(WAKE));
         let unanswered = vec![None; done.len()];
         Ok(Run::new(done, unanswered, (before, after), loops))
     }
