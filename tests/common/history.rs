@@ -65,7 +65,7 @@ pub(crate) fn sixty_four(culprit: usize, spin: u32) -> Vec<Change> {
 pub(crate) struct History {
     pub(crate) repo: PathBuf,
     pub(crate) recipe: PathBuf,
-    pub(crate) object: PathBuf,
+    pub(crate) object: &'static Path,
 }
 
 impl History {
@@ -83,7 +83,7 @@ impl History {
     pub(crate) fn new(folder: &Path, changes: &[Change]) -> History {
         let object = object();
         let (repo, recipe) = (folder.join("repo"), folder.join("recipe.toml"));
-        fs::write(&recipe, recipe_text(&object)).unwrap();
+        fs::write(&recipe, recipe_text(object)).unwrap();
         git(folder, &["init", "--quiet", "--initial-branch=main", repo.to_str().unwrap()]);
         let mut import = Import::default();
         let mut last = None;
@@ -199,7 +199,12 @@ fn version() -> String {
 }
 
 /// SQLite compiled with its function renamed; once for all tests, since it takes some 20 seconds.
-fn object() -> PathBuf {
+fn object() -> &'static Path {
+    static OBJECT: OnceLock<PathBuf> = OnceLock::new();
+    OBJECT.get_or_init(compiled)
+}
+
+fn compiled() -> PathBuf {
     let folder = store().join("history");
     let object = folder.join(format!("sqlite-{}.o", version()));
     if object.exists() {
