@@ -166,7 +166,7 @@ fn measured(subject: &Subject, parts: &[&str], is_full: bool) -> anyhow::Result<
     ];
     let of_each = |(part, one): (&str, &Case)| {
         eprintln!("{}: {}", subject.build, one.what);
-        one.run(&folder.path().join(part), is_full)
+        one.run(&folder.path().join(format!("{part}-out")), is_full)
     };
     let all = PARTS.into_iter().zip(&experiments);
     all.filter(|(part, _)| parts.contains(part)).map(of_each).collect()

@@ -20,7 +20,7 @@ pub(crate) fn cpu_per_row(running: &Running, rows: u64) -> anyhow::Result<f64> {
     benchmark.create_tables()?;
     let connected = benchmark.connect(load, 0)?;
     let (work, orders): (Vec<_>, Vec<_>) =
-        connected.roles.into_iter().map(|role| (role.work, role.order)).unzip();
+        connected.parts.into_iter().map(|part| (part.work, part.order)).unzip();
     let mut client_threads = ClientThreads::start(work)?;
     client_threads.run(&orders, &mut |_, _| {}, &Cancel::default()).map_err(failed)?;
     let cpu: u64 = client_threads

@@ -71,13 +71,13 @@ impl Member {
     }
 }
 
-/// Reports the death of a thread that unwinds.
-struct Obituary {
+/// Tells the receiver that its thread has panicked.
+struct PanicReport {
     index: usize,
     reports: Sender<(usize, Report)>,
 }
 
-impl Drop for Obituary {
+impl Drop for PanicReport {
     fn drop(&mut self) {
         if std::thread::panicking() {
             // The receiver may be gone.
@@ -100,14 +100,14 @@ impl ClientThreads {
             let (halt, reports) = (halt.clone(), report_sender.clone());
             let name = format!("worker-{index}");
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                let obituary = Obituary { index, reports };
+                let on_panic = PanicReport { index, reports };
                 for command in inbox {
                     let Command::Run(order, epoch) = command else {
                         worker.forget();
                         continue;
                     };
                     let result = worker.run(order.schedule, order.until, epoch, &halt);
-                    if obituary.reports.send((index, Report::Ended(result))).is_err() {
+                    if on_panic.reports.send((index, Report::Ended(result))).is_err() {
                         break;
                     }
                 }

@@ -106,13 +106,13 @@ impl Driver for Steps<'_> {
 
     fn connect(&self, task: &Task, _clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
         let step = &self.steps[task.index];
-        let super::StepClients { roles, books } = self.benchmark.connect(step, place)?;
+        let super::StepClients { parts, books } = self.benchmark.connect(step, place)?;
         let worth = match step.kind.is_query() {
             true => 1.0,
             false => f64::from(step.rows_per_commit),
         };
         let end = Box::new(move || self.benchmark.check(step, &books));
-        Ok(TaskClients { parts: roles, threads: Vec::new(), worth, end })
+        Ok(TaskClients { parts, threads: Vec::new(), worth, end })
     }
 
     fn indexers(&self, task: &Task) -> Result<Vec<Assigned>, Error> {

@@ -52,7 +52,7 @@ pub struct Benchmark<'a> {
 
 /// The clients of a step, and the ledger that the check needs.
 pub struct StepClients {
-    pub roles: Vec<Part>,
+    pub parts: Vec<Part>,
     pub books: Books,
 }
 
@@ -147,14 +147,14 @@ impl<'a> Benchmark<'a> {
             books.push(Book { table: table.clone(), before, ledger, planned });
         }
 
-        let mut roles = Vec::new();
+        let mut parts = Vec::new();
         for client in 1..=clients {
             let book = &books[(client as usize - 1) % books.len()];
             let schedule = self.schedule(step, order, client);
             let writes = Order { schedule, until: Until::Operations(rounds) };
             let pair = step.deletes.then(|| Arc::new(Pair::default()));
             let bound = Arc::new(AtomicI64::new(0));
-            let role = |operation, work, order| Part { client, operation, work, order };
+            let part = |operation, work, order| Part { client, operation, work, order };
 
             let random = stream(self.seed, &[INSERTS, order, u64::from(client)]);
             let legacy = self.plan.profile.is_legacy();
@@ -167,7 +167,7 @@ impl<'a> Benchmark<'a> {
                 sql: String::new(),
                 sums: Sums::default(),
             };
-            roles.push(role(Operation::Insert, Box::new(inserter), writes));
+            parts.push(part(Operation::Insert, Box::new(inserter), writes));
             if let Some(pair) = pair {
                 let deleter = Deleter {
                     connection: self.target.connect()?,
@@ -181,16 +181,16 @@ impl<'a> Benchmark<'a> {
                     rounds_left: 0,
                     sql: String::new(),
                 };
-                roles.push(role(Operation::Delete, Box::new(deleter), writes));
+                parts.push(part(Operation::Delete, Box::new(deleter), writes));
             }
             if let StepKind::Query { query, .. } = step.kind {
                 let random = stream(self.seed, &[QUERIES, order, u64::from(client)]);
                 let work = self.query(query, &book.table, bound, random)?;
                 let order = Order { schedule: Schedule::Closed, until: Until::LeadersDone };
-                roles.push(role(Operation::Query, work, order));
+                parts.push(part(Operation::Query, work, order));
             }
         }
-        Ok(StepClients { roles, books: Books(books) })
+        Ok(StepClients { parts, books: Books(books) })
     }
 
     fn query(
