@@ -381,6 +381,7 @@ fn what_contenders_cost_is_told_apart_although_they_share_a_machine() {
 /// a busy machine may leave the cause or the verdict open, and the machine may be named; no other
 /// cause is.
 #[test]
+#[ignore = "nightly: a busy machine leaves its cause open"]
 fn a_server_that_does_more_for_each_statement_is_a_longer_code_path() {
     let rqps = Rqps::with_own_locks();
     let arguments = "postgres@17.6 anew=postgres@17.6?plan_cache_mode=force_custom_plan --no-control \

@@ -62,6 +62,7 @@ fn postgres_counts() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn postgres_9_6_counts_what_it_has() {
     let moved = ["pg_current_xlog_insert_location", "pg_stat_database.xact_commit"];
     let rows = Some("pg_stat_user_tables.n_tup_ins");
@@ -78,6 +79,7 @@ fn mysql_5_6_counts() {
 }
 
 #[test]
+#[ignore = "nightly: another DBMS or release in the same way"]
 fn mysql_9_7_counts() {
     counts(
         "mysql@9.7",
@@ -117,7 +119,7 @@ fn mariadb_counts() {
 fn myrocks_counts() {
     let moved = ["Rocksdb_bytes_written", "Rocksdb_wal_bytes", "Rocksdb_number_keys_written"];
     let rows = Some("Rocksdb_rows_inserted");
-    counts("mariadb@11.8/rocksdb", rows, &moved, "Rocksdb_wal_bytes");
+    counts("mariadb@10.11/rocksdb", rows, &moved, "Rocksdb_wal_bytes");
 }
 
 #[test]

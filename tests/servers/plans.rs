@@ -65,6 +65,7 @@ fn mysql_8_and_9_have_the_same_plans() {
 }
 
 #[test]
+#[ignore = "nightly: two servers for one more pair"]
 fn postgres_17_and_18_have_the_same_plans() {
     assert_changes("postgres@17.6 postgres@18.0", &[]);
 }

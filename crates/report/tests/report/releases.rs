@@ -96,6 +96,7 @@ fn a_large_comparison_makes_a_page_below_three_megabytes() {
 }
 
 #[test]
+#[ignore = "nightly: makes thousands of records that compress badly"]
 fn a_large_comparison_of_whole_runs_makes_one_too() {
     let seven: Vec<String> = (0..7).map(|index| format!("c{index}=postgres@17.{index}")).collect();
     let mut run = suite::crowd(&seven, 38, 3, 1);
