@@ -41,17 +41,23 @@ pub(super) fn blocks(verdicts: &Verdicts<'_>, extent: Extent) -> Vec<Block> {
 
 /// A line for each test, with what has changed most.
 fn comment(verdicts: &Verdicts<'_>) -> Vec<Block> {
+    let counted = || verdicts.judged.iter().filter(|judged| !judged.counts.is_empty());
+    let are_several = counted().count() > 1;
     let tests = |judged| {
         let judged: &Judged<'_> = judged;
         let line = move |counted| {
+            let whose = match are_several {
+                true => format!("{}, ", judged.contender),
+                false => String::new(),
+            };
             let first = shown(counted).map(function).next();
             let first = first.or_else(|| notes(verdicts, judged, counted).into_iter().next());
             let first = first.map_or(String::new(), |first| format!("; {first}"));
-            format!("{}{first}", headline(verdicts, counted))
+            format!("{whose}{}{first}", headline(verdicts, counted))
         };
         judged.counts.iter().map(line)
     };
-    let mut lines: Vec<String> = verdicts.judged.iter().flat_map(tests).collect();
+    let mut lines: Vec<String> = counted().flat_map(tests).collect();
     let rest = rest(lines.len(), MOST);
     lines.truncate(MOST);
     lines.extend(rest);

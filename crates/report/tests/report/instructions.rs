@@ -7,7 +7,7 @@ use rqps_store::{CountRecord, FunctionCount, Run};
 use serde_json::Value;
 
 use crate::json::schema;
-use crate::made::{gate, html, junit, result_json, text};
+use crate::made::{gate, html, junit, result_json, summary_markdown, text};
 use crate::suite;
 
 /// An operation of `scan` in both arms, with its instructions in `decode`.
@@ -78,6 +78,25 @@ fn the_functions_with_more_instructions_are_named() {
         (&"more".into(), &"decode".into())
     );
     assert_eq!(scan(&contender)["kind"], "code-path");
+}
+
+#[test]
+fn a_comment_names_the_contender_of_a_count_where_there_are_several() {
+    let lines = |run: &Run| {
+        let text = summary_markdown(run);
+        let line = |line: &str| line.contains("instructions per operation");
+        text.lines().filter(|it| line(it)).map(str::to_string).collect::<Vec<_>>()
+    };
+    let mut run = counted(50_000.0, 80_500.0);
+    assert!(lines(&run)[0].starts_with("- scan: 54,000"), "{:?}", lines(&run));
+    let names: Vec<String> = run.plan.contenders.iter().map(|one| one.name()).collect();
+    let other = CountRecord { contender: names[2].clone(), ..run.counts[1].clone() };
+    run.counts.push(other);
+    let told = lines(&run);
+    for (line, name) in told.iter().zip(&names[1..]) {
+        assert!(line.starts_with(&format!("- {name}, scan: 54,000")), "{told:?}");
+    }
+    assert_eq!(told.len(), 2);
 }
 
 #[test]
