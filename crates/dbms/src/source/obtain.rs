@@ -44,7 +44,11 @@ impl Machine {
                 return build::obtain(self, home, dbms, version, tell);
             }
             Build::Image(image) => return image::obtain(self, home, dbms, image, tell),
-            _ => {}
+            Build::Version { .. }
+            | Build::Any
+            | Build::System
+            | Build::Path(_)
+            | Build::Server { .. } => {}
         }
         let changing = Changing::begin(home, tell)?;
         // The rqps that was changing the store until now may have fetched the same.
