@@ -29,11 +29,16 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
-    /// List installed and available builds, configs and running servers.
+    /// List installed and available builds, configs and running servers
+    ///
+    /// Registries are asked for their builds once a day.
     List {
         /// List only what is on this machine, without asking any registry.
-        #[arg(long)]
+        #[arg(long, conflicts_with = "refresh")]
         installed: bool,
+        /// Ask registries also where their answer is less than a day old.
+        #[arg(long)]
+        refresh: bool,
     },
     /// List configs and their purposes, or print one of them.
     Configs {
@@ -105,7 +110,7 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     let cancel = super::cancel::listen().context("cannot catch signals")?;
     rqps_dbms::reap(&home)?;
     match verb {
-        Verb::List { installed } => list(&home, *installed, &cancel),
+        Verb::List { installed, refresh } => list(&home, *installed, *refresh, &cancel),
         Verb::Configs { which } => configs::run(which.as_deref()),
         Verb::Fetch { contenders, accept_new_hash } => {
             fetch(&home, &cancel, contenders, *accept_new_hash)
@@ -121,13 +126,13 @@ pub(crate) fn run(verb: &Verb) -> anyhow::Result<Exit> {
     }
 }
 
-fn list(home: &Home, only_installed: bool, cancel: &Cancel) -> anyhow::Result<Exit> {
+fn list(home: &Home, only_installed: bool, refresh: bool, cancel: &Cancel) -> anyhow::Result<Exit> {
     let mut fetching = Fetching::new();
     let mut tell = |event| fetching.tell(event, cancel);
     let installed = source::installed(home, &mut tell).map_err(rqps_dbms::DbmsError::from)?;
     let fetched = Dbms::ALL.into_iter().filter(|dbms| !only_installed && !dbms.is_bundled());
     let available: Vec<_> =
-        fetched.map(|dbms| (dbms, source::available(home, dbms, &mut tell))).collect();
+        fetched.map(|dbms| (dbms, source::available(home, dbms, refresh, &mut tell))).collect();
     fetching.finish();
 
     let mut text = installed_builds(&rqps_dbms::sqlite_build()?.flags, &installed);

@@ -138,7 +138,7 @@ fn debian_has_mysql_9() {
 #[test]
 #[ignore = "nightly: asks every registry"]
 fn the_registries_list_old_and_new_versions() {
-    let available = available(&kept_home(), Dbms::Postgres, &mut go_on).unwrap();
+    let available = available(&kept_home(), Dbms::Postgres, true, &mut go_on).unwrap();
     for known in ["18.0", "17.6", "12.22", "10.23", "9.6.24"] {
         assert!(available.versions.iter().any(|version| version == known), "{known}");
     }
@@ -151,7 +151,7 @@ fn old_and_new_versions_of_mysql_and_mariadb_are_listed() {
     for (dbms, starts) in
         [(Dbms::Mysql, ["5.5.34", "8.0.33", "9."]), (Dbms::Mariadb, ["10.1.8", "11.4.5", "11.8."])]
     {
-        let available = available(&kept_home(), dbms, &mut go_on).unwrap();
+        let available = available(&kept_home(), dbms, true, &mut go_on).unwrap();
         for start in starts {
             assert!(available.versions.iter().any(|version| version.starts_with(start)), "{start}");
         }

@@ -167,9 +167,15 @@ pub fn installed(home: &Home, tell: &mut Tell) -> Result<Vec<Installed>, SourceE
     Machine::this().installed(home, tell)
 }
 
-/// Asks all sources for their versions of a DBMS. An error only if none could be asked.
-pub fn available(home: &Home, dbms: Dbms, tell: &mut Tell) -> Result<Available, SourceError> {
-    Machine::this().available(home, dbms, tell)
+/// The versions of a DBMS that all sources have listed within the last day. Those that have not are
+/// asked now; with `refresh` all of them. An error only if none could be asked.
+pub fn available(
+    home: &Home,
+    dbms: Dbms,
+    refresh: bool,
+    tell: &mut Tell,
+) -> Result<Available, SourceError> {
+    Machine::this().available(home, dbms, refresh, tell)
 }
 
 /// The builds of a DBMS that are in the store. Nothing is run.

@@ -151,14 +151,19 @@ impl Machine {
         &self,
         home: &Home,
         dbms: Dbms,
+        refresh: bool,
         tell: &mut Tell,
     ) -> Result<Available, SourceError> {
         let mut known = Vec::new();
         let mut unasked = Vec::new();
         let packages = self.packages(home, dbms, None)?;
         for package in &packages {
-            match self.versions(package, tell) {
-                Ok(listed) => known.extend(listed.packaged),
+            let listed = match refresh {
+                true => self.noted_now(home, package, tell),
+                false => self.noted_versions(home, package, tell),
+            };
+            match listed {
+                Ok(listed) => known.extend(listed),
                 Err(error) if error.is_of_one_source() => note(&mut unasked, &error),
                 Err(error) => return Err(error),
             }
@@ -486,15 +491,22 @@ impl Machine {
         package: &Package,
         tell: &mut Tell,
     ) -> Result<Vec<Packaged>, SourceError> {
-        let list = List::of(home, package)?;
-        match list.fresh() {
+        match List::of(home, package)?.fresh() {
             Some(noted) if !noted.is_empty() => Ok(noted),
-            _ => {
-                let listed = self.versions(package, tell)?;
-                list.note(&listed.packaged)?;
-                Ok(listed.packaged)
-            }
+            _ => self.noted_now(home, package, tell),
         }
+    }
+
+    /// The versions of a package, listed by its source now, and noted for a day.
+    fn noted_now(
+        &self,
+        home: &Home,
+        package: &Package,
+        tell: &mut Tell,
+    ) -> Result<Vec<Packaged>, SourceError> {
+        let listed = self.versions(package, tell)?;
+        List::of(home, package)?.note(&listed.packaged)?;
+        Ok(listed.packaged)
     }
 
     /// The versions of a package, listed by its source now.

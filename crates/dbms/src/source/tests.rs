@@ -269,7 +269,8 @@ fn the_next_source_is_asked_when_one_does_not_answer() {
              mkdir -p $d; echo '{list}' > $d/maven-metadata-central.xml; exit 1"
         ),
     );
-    let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
+    let available =
+        world.machine.available(&world.home, Dbms::Postgres, false, &mut go_on).unwrap();
     assert_eq!(available.versions, ["17.6"]);
     let apt = "debian: apt-get is not on PATH (install it, as with 'dnf install apt')";
     assert_eq!(available.unasked, [apt, "npm view failed: no network"]);

@@ -97,8 +97,15 @@ fn folders_are_copied_from_and_need_no_components() {
 #[test]
 fn named_repositories_are_listed_with_the_others_and_asked_first() {
     let world = World::with_named(PGDG);
-    let available = world.machine.available(&world.home, Dbms::Postgres, &mut go_on).unwrap();
+    let available =
+        world.machine.available(&world.home, Dbms::Postgres, false, &mut go_on).unwrap();
     assert_eq!(available.versions, ["18.0", "17.6", "17.5"]);
+    let asked = || fs::read_to_string(world.file("calls")).unwrap().matches("example/pgdg").count();
+    let before = asked();
+    let known = world.machine.available(&world.home, Dbms::Postgres, false, &mut go_on).unwrap();
+    assert_eq!((known.versions, asked()), (available.versions, before), "good for a day");
+    world.machine.available(&world.home, Dbms::Postgres, true, &mut go_on).unwrap();
+    assert!(asked() > before, "unless it is to be asked again");
     assert_eq!(world.obtain(version("17.5")).unwrap_err().to_string().matches("17.6").count(), 1);
     world.pack_postgres("17", "17.5");
     let installed = world.obtain(version("17.5")).unwrap();
