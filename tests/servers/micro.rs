@@ -194,7 +194,7 @@ fn a_killed_run_goes_on_with_the_test_that_it_was_in() {
     for (contender, name) in [("sqlite", "sqlite"), ("p=postgres@17.6", "p")] {
         let rqps = Rqps::new();
         let tests = "update-index,point-query,insert";
-        let arguments = format!("{contender} --rows 1K --secs 4 --pause 0 --tests {tests}");
+        let arguments = format!("{contender} --rows 1K --secs 2 --pause 0 --tests {tests}");
         let running = rqps.start("micro", &arguments);
         running.wait_for("point-query (3 of 4)");
         processes::kill(running.pid());

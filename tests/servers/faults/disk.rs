@@ -99,9 +99,9 @@ fn fill_disks(dbmss: &[&str]) {
         let Some(disk) = SmallDisk::mount(rqps.home(), ENOUGH) else { return };
         rqps.share_builds(&rqps.home());
         let steps = ["l.i0", "l.x", "l.i1", "l.i2"];
-        let arguments = format!("--rows 300K --writes 100K,50 --only {}", steps.join(","));
+        let arguments = format!("--rows 150K --writes 50K,50 --only {}", steps.join(","));
         let running = rqps.start_ibench(&format!("c={contender} {arguments}"));
-        // The rows are in, and the indexes and rows that come next take 20 MB and more each. What a
+        // The rows are in, and the indexes and rows that come next take 10 MB and more each. What a
         // server gives back meanwhile, such as old logs, is taken away as well.
         running.wait_for("c: l.x (2 of 4)");
         await_that("rqps ends", || {

@@ -18,9 +18,9 @@ pub(crate) const SLOW: &str =
 
 /// A run that is in the middle of qr100.
 fn in_qr100(rqps: &Rqps) -> Running {
-    let running = rqps.start_ibench(&format!("postgres@17.6 {ARGUMENTS} --query-secs 6"));
+    let running = rqps.start_ibench(&format!("postgres@17.6 {ARGUMENTS} --query-secs 4"));
     running.wait_for("qr100 (5 of 6)");
-    // The step lasts for six seconds; a moment later it has done something.
+    // The step lasts for four seconds; a moment later it has done something.
     std::thread::sleep(Duration::from_millis(300));
     running
 }

@@ -54,7 +54,7 @@ fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be
         return;
     }
     let rqps = Rqps::new();
-    let arguments = "p=postgres@17.6?shared_buffers=16MB --memory 96M --rows 2K --secs 20 --pause 0 \
+    let arguments = "p=postgres@17.6?shared_buffers=16MB --memory 96M --rows 2K --secs 12 --pause 0 \
                      --tests point-query";
     let running = rqps.start("micro", arguments);
     running.wait_for("point-query (2 of 2)");
@@ -76,6 +76,7 @@ fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be
 }
 
 #[test]
+#[ignore = "nightly: single runs tell it in the same way"]
 fn a_comparison_tells_a_server_that_was_killed_for_want_of_memory() {
     if !can_limit_memory() {
         return;

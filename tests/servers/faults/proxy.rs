@@ -251,7 +251,7 @@ struct Drops {
 
 const DROPS_OF_POSTGRES: Drops = Drops {
     contender: "postgres@17.6",
-    answered: &[10, 3_000, 20_000, 60_000, 100_000],
+    answered: &[10, 20_000, 100_000],
     said: [
         "user",
         "comment on schema",

@@ -99,7 +99,8 @@ fn another_user_reaches_no_socket_and_there_is_no_port() {
 #[test]
 fn nothing_listens_on_a_port_while_builds_are_compared() {
     let rqps = Rqps::with_own_locks();
-    let words = "--workload micro:point-query --rows 2K --secs 0.2 --rounds 3 --no-guards";
+    let words = "--workload micro:point-query --rows 2K --secs 0.2 --rounds 3 --no-guards \
+                 --instructions=none";
     let mut running = rqps.start("compare", &format!("postgres@17.6 mysql@8.0.33 {words}"));
     let mut looks = 0;
     while !running.has_ended() {
