@@ -7,6 +7,7 @@ pub mod comparison;
 pub mod counted;
 pub mod course;
 pub mod diagnosis;
+pub mod function_name;
 pub mod history;
 pub mod largest_rate;
 pub mod machines;

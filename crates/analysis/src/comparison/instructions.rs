@@ -7,6 +7,7 @@ use rqps_store::{CountRecord, Run};
 use serde::Serialize;
 
 use crate::diagnosis::{Executed, Grown};
+use crate::function_name::{short, stem};
 
 /// Counts of one build in its repetitions differ by less than this share; otherwise a report says
 /// by how much.
@@ -46,10 +47,13 @@ pub struct CountedSide<'a> {
 }
 
 /// Instructions per operation of a function itself. Functions of two builds are the same if their
-/// names are.
+/// names are, or what a changed signature leaves of them if each build has one such.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FunctionChange<'a> {
     pub name: &'a str,
+    /// Its name in the baseline, if that has another signature.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub baseline_name: Option<&'a str>,
     pub library: &'a str,
     pub file: Option<&'a str>,
     pub baseline: f64,
@@ -118,6 +122,7 @@ fn functions<'a>(base: &'a CountRecord, contender: &'a CountRecord) -> Vec<Funct
             let (library, file) = (function.library.as_str(), function.file.as_deref());
             let blank = FunctionChange {
                 name: &function.name,
+                baseline_name: None,
                 library,
                 file,
                 baseline: 0.0,
@@ -127,8 +132,36 @@ fn functions<'a>(base: &'a CountRecord, contender: &'a CountRecord) -> Vec<Funct
             *[&mut change.baseline, &mut change.contender][place] += mean;
         }
     }
-    let mut all: Vec<FunctionChange<'_>> = by_name.into_values().collect();
+    let mut all = with_changed_signatures(by_name.into_values());
     all.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
+    all
+}
+
+/// Functions that only one build executes, of which each has one by the same stem, are one.
+fn with_changed_signatures<'a>(
+    functions: impl Iterator<Item = FunctionChange<'a>>,
+) -> Vec<FunctionChange<'a>> {
+    let mut all = Vec::new();
+    let mut alone: BTreeMap<String, [Vec<FunctionChange<'a>>; 2]> = BTreeMap::new();
+    for one in functions {
+        match (one.baseline > 0.0, one.contender > 0.0) {
+            (true, true) => all.push(one),
+            (in_baseline, _) => {
+                let sides = alone.entry(stem(one.name)).or_default();
+                sides[usize::from(!in_baseline)].push(one);
+            }
+        }
+    }
+    for sides in alone.into_values() {
+        match sides.each_ref().map(Vec::as_slice) {
+            [[old], [new]] if old.library == new.library => all.push(FunctionChange {
+                baseline_name: Some(old.name),
+                baseline: old.baseline,
+                ..*new
+            }),
+            _ => all.extend(sides.into_iter().flatten()),
+        }
+    }
     all
 }
 
@@ -168,7 +201,7 @@ impl CountedTest<'_> {
     pub fn executed(&self) -> Option<Executed> {
         let [base, contender] = self.both()?;
         let grown = |one: &FunctionChange<'_>| Grown {
-            function: one.name.to_string(),
+            function: short(one.name).to_string(),
             change: one.change(),
         };
         Some(Executed { base, contender, functions: self.functions.iter().map(grown).collect() })
@@ -216,6 +249,25 @@ mod tests {
         assert_eq!(one.verdict(0.2), CountVerdict::Same);
         assert_eq!(one.verdict(0.001), CountVerdict::Fewer, "by more than its counts differ by");
         assert!((one.sides[1].unnamed - 80.0 / 701.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_function_whose_signature_changed_is_one_function() {
+        let base = [
+            ("ns::open(ns::Env*, int)", [426.0; 2]),
+            ("ns::get(int)", [50.0; 2]),
+            ("ns::get(long)", [50.0; 2]),
+        ];
+        let new = [("ns::open(ns::Env*)", [488.0; 2]), ("ns::get(bool)", [90.0; 2])];
+        let counts = vec![record("old", &base), record("new", &new)];
+        let run = Run { counts, ..fixture::run(&fixture::plan(), ["old=sqlite", "new=sqlite"]) };
+        let all = counted(&run, "old", "new");
+        let opened = &all[0].functions[1];
+        assert_eq!((opened.name, opened.change()), ("ns::open(ns::Env*)", 62.0));
+        assert_eq!(opened.baseline_name, Some("ns::open(ns::Env*, int)"));
+        // Which one of two became it is not known.
+        let told: Vec<f64> = all[0].functions.iter().map(FunctionChange::change).collect();
+        assert_eq!(told, [90.0, 62.0, -50.0, -50.0]);
     }
 
     #[test]

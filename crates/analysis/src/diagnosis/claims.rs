@@ -9,6 +9,7 @@ use super::number::Number;
 use super::rule::Claim;
 use super::view::{View, all, any, at_least, engine, metric};
 use super::words::{change, interval, micros, micros_interval, share};
+use crate::function_name::short;
 
 /// CPU must be at least this part of the added time for more CPU to be more than a hint.
 const MAIN_SHARE: f64 = 0.7;
@@ -113,7 +114,7 @@ pub(super) fn more_cpu(view: &View) -> Option<Claim> {
     named.truncate(NAMED);
     let growths = named
         .iter()
-        .map(|growth| format!("`{}` {}", growth.frame, micros(growth.change.value)))
+        .map(|growth| format!("`{}` {}", short(&growth.frame), micros(growth.change.value)))
         .collect::<Vec<_>>();
     let growths = match growths.is_empty() {
         true => String::new(),
@@ -351,7 +352,8 @@ pub(super) fn dips_with_checkpoints(view: &View) -> Option<bool> {
 pub(super) fn compression(view: &View) -> Option<Claim> {
     let user = view.change(metric::USER_CPU).filter(|user| view.is_up(*user))?;
     let written = view.change(metric::WRITE_BYTES)?;
-    let growth = growth_of(view, &COMPRESSION).map(|frame| format!("`{frame}` has changed"));
+    let growth =
+        growth_of(view, &COMPRESSION).map(|frame| format!("`{}` has changed", short(frame)));
     let setting = setting_of(view, &COMPRESSION).map(|name| format!("setting {name} differs"));
     let is_partial = growth.is_none();
     let signs: Vec<String> = [growth, setting].into_iter().flatten().collect();

@@ -4,6 +4,7 @@ use rqps_analysis::comparison::{
     CountVerdict, CountedSide, CountedTest, FunctionChange, REPEATABLE,
 };
 use rqps_analysis::diagnosis::{SAME, grouped, signed};
+use rqps_analysis::function_name::short;
 use rqps_document::{Block, Cell, Heading, List, ListItem, Row, Style, Table, Text, rest};
 use rqps_stats::label::Label;
 
@@ -126,7 +127,7 @@ fn shown<'a>(counted: &'a CountedTest<'a>) -> impl Iterator<Item = &'a FunctionC
 fn function(one: &FunctionChange<'_>) -> String {
     let (baseline, contender) = (grouped(one.baseline), grouped(one.contender));
     let (change, place) = (signed(one.change()), place(one));
-    format!("{change} {} ({baseline} -> {contender}; {place})", one.name)
+    format!("{change} {} ({baseline} -> {contender}; {place})", short(one.name))
 }
 
 /// Its library, and its file if that is known.
@@ -142,7 +143,7 @@ fn functions(counted: &CountedTest<'_>) -> Table {
     let rows = shown(counted).map(|one| {
         let numbers = [grouped(one.baseline), grouped(one.contender), signed(one.change())];
         let cells = numbers.into_iter().chain([place(one)]).map(Cell::plain);
-        Row::new(one.name, cells.collect())
+        Row::new(short(one.name), cells.collect())
     });
     Table::new(headings.collect(), rows.collect()).named("function itself")
 }
