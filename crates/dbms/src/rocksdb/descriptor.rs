@@ -63,9 +63,10 @@ pub(crate) static DESCRIPTOR: Descriptor = Descriptor {
     direct_reads: &[("use_direct_reads", |value| value == "true")],
     counters: &MEANINGS,
     sizes: |_| Footprint {
-        start: 1,
-        restart: 1,
-        end: 1,
+        // A tenth of a second.
+        start: 0,
+        restart: 0,
+        end: 0,
         empty: 1 << 20,
         allocated: 0,
         // Files that a compaction replaces exist beside those that replace them.

@@ -73,6 +73,7 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
             is_reported: true,
             clients: if test.class == Class::Load { 1 } else { plan.clients },
             family: family(test),
+            takes: vec![Takes::Load { rows: puts(kind(name), keys), connections: 1 }],
             ..writes.clone()
         };
         match test.class.writes() {
@@ -93,6 +94,16 @@ pub(crate) fn tasks(plan: &Dbbench) -> Result<Vec<Task>, WorkloadError> {
         }
     };
     Ok([load].into_iter().chain(plan.tests.iter().enumerate().map(test)).collect())
+}
+
+/// What a task does: a test, or the load, which is one of them under another name.
+fn kind(task: &str) -> Kind {
+    Kind::from_name(task).unwrap_or(Kind::FillSeq)
+}
+
+/// How many keys a test of writes puts.
+fn puts(kind: Kind, keys: u64) -> u64 {
+    if kind == Kind::Overwrite { keys / OVERWRITTEN } else { keys }
 }
 
 /// Tests of a class have a noise of their own, which the selftest measures.
@@ -126,11 +137,6 @@ fn number(rows: Vec<Row>) -> u64 {
 impl DbbenchDriver<'_> {
     fn values(&self) -> u64 {
         derive(self.site.seed, &[Draw::Values as u64])
-    }
-
-    fn kind(task: &Task) -> Kind {
-        let kind = Kind::from_name(&task.name);
-        kind.unwrap_or(Kind::FillSeq)
     }
 
     /// Reads all keys, so that they are in the cache. Returns a note if they do not fit.
@@ -192,7 +198,7 @@ impl Driver for DbbenchDriver<'_> {
     }
 
     fn prepare(&self, task: &Task, attempt: u32) -> Result<Option<String>, WorkloadError> {
-        match DbbenchDriver::kind(task) {
+        match kind(&task.name) {
             // The directory of a load is new, unless an attempt was interrupted.
             Kind::FillSeq if task.fills && attempt == 1 => Ok(None),
             Kind::FillSeq => {
@@ -209,15 +215,12 @@ impl Driver for DbbenchDriver<'_> {
     }
 
     fn connect(&self, task: &Task, clients: u32, place: u64) -> Result<TaskClients<'_>, Error> {
-        let (kind, keys) = (DbbenchDriver::kind(task), self.plan.keys.0);
-        let all = match kind {
-            Kind::FillSeq => keys,
-            Kind::Overwrite => keys / OVERWRITTEN,
-            _ => u64::MAX,
-        };
-        let own = if kind.writes() { all.div_ceil(u64::from(clients)) } else { all };
+        let (kind, keys) = (kind(&task.name), self.plan.keys.0);
         let (operation, until) = match kind.writes() {
-            true => (Operation::Insert, Until::Operations(own)),
+            true => {
+                let own = puts(kind, keys).div_ceil(u64::from(clients));
+                (Operation::Insert, Until::Operations(own))
+            }
             false => (Operation::Transaction, Until::Elapsed(task.time)),
         };
         let order = Order { schedule: Schedule::Closed, until };
@@ -297,6 +300,9 @@ mod tests {
             assert_eq!(task.rest == Rest::Nothing, task.class.writes(), "{}", task.name);
             assert_eq!(task.ends, task.class.writes(), "{}", task.name);
             assert_eq!(task.clients, if task.class == Class::Load { 1 } else { 2 });
+            let rows = if task.name == "overwrite" { 500 } else { 1_000 };
+            let puts = task.takes == [Takes::Load { rows, connections: 1 }];
+            assert_eq!(puts, task.class.writes(), "{}: {:?}", task.name, task.takes);
         }
         assert_eq!(plan.tests.len() + 1, tasks.len());
     }
