@@ -247,7 +247,7 @@ fn a_whole_run_whose_server_stands_still_does_not_count_and_is_told() {
 #[test]
 fn a_server_that_dies_between_slices_is_out_of_the_test_and_the_others_go_on() {
     let rqps = Rqps::with_own_locks();
-    let arguments = "postgres@17.6 fit=postgres@17.6 ill=postgres@17.6 --no-control --rows 2K --secs 2 \
+    let arguments = "postgres@17.6 fit=postgres@17.6 ill=postgres@17.6 --no-control --rows 2K --secs 1.2 \
                      --workload micro:point-query --rounds 3 --loads 1 --no-guards";
     let running = start(&rqps, arguments);
     running.wait_for("round 2 of at most 3");

@@ -160,6 +160,7 @@ fn assert_is_plain(text: &str) {
 }
 
 #[test]
+#[ignore = "nightly: a comparison is shown in the same way"]
 fn a_terminal_shows_the_matrix_and_keeps_the_summary_alone() {
     let rqps = Rqps::new();
     let mut terminal = Terminal::start(command(&rqps, "micro", SUITE), 100, 40);

@@ -9,7 +9,7 @@ use crate::common::{Rqps, await_that, entries, processes};
 use rqps_observe::{allowed_cpus, kernel_list};
 use serde_json::Value;
 
-const SMALL: &str = "--rows 1K --secs 0.5 --rounds 3 --no-guards --no-control --margin 50%";
+const SMALL: &str = "--rows 1K --secs 0.2 --rounds 3 --no-guards --no-control --margin 50%";
 
 /// A line of a file as `/proc/PID/status`.
 fn status(file: &Path, name: &str) -> Option<String> {

@@ -353,7 +353,7 @@ fn a_long_statement_of_others_is_told_and_a_setting_that_changes_is_refused() {
     let (before, url) = (server.everything(), server.url("guest", "bench"));
     let contenders = [format!("a={url}"), format!("b={url}&set.jit=off")];
     let mut words: Vec<&str> = contenders.iter().map(String::as_str).collect();
-    words.extend(["--workload", "micro:point-query", "--rows", "2K", "--secs", "1.5"]);
+    words.extend(["--workload", "micro:point-query", "--rows", "2K", "--secs", "0.6"]);
     words.extend(["--rounds", "3", "--no-control", "--margin", "50%"]);
     let running = start(&rqps, &words);
     std::thread::scope(|scope| {

@@ -13,9 +13,10 @@ type Start = fn(&Rqps, &[&str]) -> Server;
 
 /// A test with a server of MySQL, and one with a server of MariaDB, whose guests are the same code.
 macro_rules! on_either {
-    ($($test:ident)*) => {
+    ($($(#[$of_mysql:meta])* $test:ident)*) => {
         mod on_mysql {
             $(#[test]
+            $(#[$of_mysql])*
             fn $test() {
                 super::$test(super::Server::mysql);
             })*
@@ -33,9 +34,11 @@ macro_rules! on_either {
 
 on_either! {
     rights_on_its_database_are_all_it_takes_and_nothing_is_left
+    #[ignore = "nightly: two settings are compared in compare.rs"]
     settings_of_sessions_are_compared_and_a_second_set_of_tables_needs_its_rights
     sessions_have_what_statements_rely_on_whatever_the_server_is_set_to
     a_database_of_that_name_with_anything_in_it_is_refused_untouched
+    #[ignore = "nightly: another DBMS in the same way"]
     what_a_killed_run_left_keeps_nobody_out_and_what_others_made_there_stays
     an_interrupted_run_says_where_its_data_are_and_can_be_cleaned
 }
