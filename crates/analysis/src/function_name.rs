@@ -1,6 +1,8 @@
 //! Names of C++ functions, as demangled: short for readers, and shorter to find a function again
 //! whose signature has changed.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 /// The one part in parentheses that is not a list of parameters.
 const ANONYMOUS: &str = "(anonymous namespace)";
 
@@ -11,8 +13,27 @@ pub fn short(name: &str) -> &str {
     cut(name).unwrap_or(name)
 }
 
+/// Functions of one build and what they are called in another, where only their signature differs:
+/// each build has one that the other has not, with the same [`stem`].
+pub(crate) fn changed_signatures<'a>(
+    one: &BTreeSet<&'a str>,
+    other: &BTreeSet<&'a str>,
+) -> BTreeMap<&'a str, &'a str> {
+    let mut by_stem: BTreeMap<String, [Vec<&'a str>; 2]> = BTreeMap::new();
+    for (place, names) in [one - other, other - one].into_iter().enumerate() {
+        for name in names {
+            by_stem.entry(stem(name)).or_default()[place].push(name);
+        }
+    }
+    let pair = |[one, other]: [Vec<&'a str>; 2]| match (&one[..], &other[..]) {
+        ([one], [other]) => Some((*one, *other)),
+        _ => None,
+    };
+    by_stem.into_values().filter_map(pair).collect()
+}
+
 /// The short name without arguments of templates: `ns::List::find`.
-pub(crate) fn stem(name: &str) -> String {
+fn stem(name: &str) -> String {
     let Some(short) = cut(name) else { return name.to_string() };
     let mut depth = 0;
     let outside = |one: &char| {
@@ -96,6 +117,14 @@ mod tests {
         ] {
             assert_eq!((short(name), stem(name).as_str()), (name, name));
         }
+    }
+
+    #[test]
+    fn a_function_with_another_signature_is_found_if_there_is_one() {
+        let old = ["open(int)", "get(int)", "get(long)", "put(int)", "same"];
+        let new = ["open(int, bool)", "get(bool)", "put(int)", "put(long)", "same"];
+        let found = changed_signatures(&old.into(), &new.into());
+        assert_eq!(found, [("open(int)", "open(int, bool)")].into());
     }
 
     #[test]

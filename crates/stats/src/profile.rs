@@ -11,6 +11,7 @@
 //! borrow from each other (Smyth 2004, as edgeR and limma do for genes), and never less than that
 //! of counting. Degrees of freedom are Welch's and Satterthwaite's over the parts.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::estimate::{Estimate, Interval, mean, variance};
@@ -18,10 +19,10 @@ use crate::moderated::{Prior, Variance};
 use crate::multiplicity::benjamini_hochberg;
 
 /// A run under a profiler.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Profile<'a> {
     /// Nanoseconds of CPU by stack, the outermost function first, joined by semicolons.
-    pub stacks: &'a BTreeMap<String, u64>,
+    pub stacks: Cow<'a, BTreeMap<String, u64>>,
     pub samples: u64,
     pub operations: u64,
 }
@@ -97,7 +98,7 @@ pub fn total(profiles: &[Profile]) -> f64 {
 pub fn merged(profiles: &[Profile]) -> BTreeMap<String, f64> {
     let mut merged: BTreeMap<String, f64> = BTreeMap::new();
     let operations = operations(profiles);
-    for (stack, nanos) in profiles.iter().flat_map(|profile| profile.stacks) {
+    for (stack, nanos) in profiles.iter().flat_map(|profile| profile.stacks.iter()) {
         *merged.entry(stack.clone()).or_default() += *nanos as f64 / 1e3 / operations;
     }
     merged
@@ -109,7 +110,7 @@ fn operations(profiles: &[Profile]) -> f64 {
 
 /// The share of the time in stacks with a property.
 pub fn share(profiles: &[Profile], is_so: impl Fn(&str) -> bool) -> f64 {
-    let all = || profiles.iter().flat_map(|profile| profile.stacks);
+    let all = || profiles.iter().flat_map(|profile| profile.stacks.iter());
     let so: u64 = all().filter(|(stack, _)| is_so(stack)).map(|(_, nanos)| nanos).sum();
     so as f64 / all().map(|(_, nanos)| nanos).sum::<u64>().max(1) as f64
 }
@@ -125,7 +126,7 @@ struct Side<'a> {
 }
 
 impl<'a> Side<'a> {
-    fn new(profiles: &[Profile<'a>], of: Measure) -> Option<Side<'a>> {
+    fn new(profiles: &'a [Profile<'_>], of: Measure) -> Option<Side<'a>> {
         let is_empty = |one: &Profile| one.samples == 0 || one.operations == 0;
         if profiles.len() < 2 || profiles.iter().any(is_empty) {
             return None;
@@ -134,7 +135,7 @@ impl<'a> Side<'a> {
         let mut side = Side { micros: BTreeMap::new(), totals: Vec::new(), sample: Vec::new() };
         for (run, profile) in profiles.iter().enumerate() {
             let mut total = 0.0;
-            for (stack, nanos) in profile.stacks {
+            for (stack, nanos) in profile.stacks.iter() {
                 let micros = *nanos as f64 / 1e3 / profile.operations as f64;
                 total += micros;
                 for name in names(stack, of) {
@@ -299,7 +300,11 @@ mod tests {
 
     fn profiles(runs: &[BTreeMap<String, u64>], operations: u64) -> Vec<Profile<'_>> {
         let samples = |stacks: &BTreeMap<String, u64>| stacks.values().sum::<u64>() / MILLI;
-        let of = |stacks| Profile { stacks, samples: samples(stacks), operations };
+        let of = |stacks| Profile {
+            stacks: Cow::Borrowed(stacks),
+            samples: samples(stacks),
+            operations,
+        };
         runs.iter().map(of).collect()
     }
 
@@ -363,7 +368,11 @@ mod tests {
     fn sides(random: &mut Xoshiro256PlusPlus, slowed: f64) -> Option<Vec<Function>> {
         let base = [(); 4].map(|()| run(random, 0.0));
         let other = [(); 4].map(|()| run(random, slowed));
-        let of = |(stacks, operations)| Profile { stacks, samples: 2_000, operations };
+        let of = |(stacks, operations)| Profile {
+            stacks: Cow::Borrowed(stacks),
+            samples: 2_000,
+            operations,
+        };
         let [base, other] =
             [&base, &other].map(|runs| runs.each_ref().map(|run| of((&run.0, run.1))));
         functions(&base, &other, Measure::Own)

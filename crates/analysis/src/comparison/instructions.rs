@@ -7,7 +7,7 @@ use rqps_store::{CountRecord, Run};
 use serde::Serialize;
 
 use crate::diagnosis::{Executed, Grown};
-use crate::function_name::{short, stem};
+use crate::function_name::{changed_signatures, short};
 
 /// Counts of one build in its repetitions differ by less than this share; otherwise a report says
 /// by how much.
@@ -115,53 +115,31 @@ fn side(record: &CountRecord) -> CountedSide<'_> {
 }
 
 fn functions<'a>(base: &'a CountRecord, contender: &'a CountRecord) -> Vec<FunctionChange<'a>> {
+    let names = |record: &'a CountRecord| {
+        record.functions.iter().map(|function| function.name.as_str()).collect()
+    };
+    let changed = changed_signatures(&names(base), &names(contender));
     let mut by_name: BTreeMap<&str, FunctionChange<'a>> = BTreeMap::new();
     for (place, record) in [base, contender].into_iter().enumerate() {
         for function in &record.functions {
+            let baseline_name = changed.get_key_value(function.name.as_str());
+            let name = baseline_name.map_or(function.name.as_str(), |(_, name)| name);
             let mean = function.instructions.iter().sum::<f64>() / 2.0;
             let (library, file) = (function.library.as_str(), function.file.as_deref());
             let blank = FunctionChange {
-                name: &function.name,
-                baseline_name: None,
+                name,
+                baseline_name: baseline_name.map(|(name, _)| *name),
                 library,
                 file,
                 baseline: 0.0,
                 contender: 0.0,
             };
-            let change = by_name.entry(&function.name).or_insert(blank);
+            let change = by_name.entry(name).or_insert(blank);
             *[&mut change.baseline, &mut change.contender][place] += mean;
         }
     }
-    let mut all = with_changed_signatures(by_name.into_values());
+    let mut all: Vec<FunctionChange<'_>> = by_name.into_values().collect();
     all.sort_by(|one, other| other.change().abs().total_cmp(&one.change().abs()));
-    all
-}
-
-/// Functions that only one build executes, of which each has one by the same stem, are one.
-fn with_changed_signatures<'a>(
-    functions: impl Iterator<Item = FunctionChange<'a>>,
-) -> Vec<FunctionChange<'a>> {
-    let mut all = Vec::new();
-    let mut alone: BTreeMap<String, [Vec<FunctionChange<'a>>; 2]> = BTreeMap::new();
-    for one in functions {
-        match (one.baseline > 0.0, one.contender > 0.0) {
-            (true, true) => all.push(one),
-            (in_baseline, _) => {
-                let sides = alone.entry(stem(one.name)).or_default();
-                sides[usize::from(!in_baseline)].push(one);
-            }
-        }
-    }
-    for sides in alone.into_values() {
-        match sides.each_ref().map(Vec::as_slice) {
-            [[old], [new]] if old.library == new.library => all.push(FunctionChange {
-                baseline_name: Some(old.name),
-                baseline: old.baseline,
-                ..*new
-            }),
-            _ => all.extend(sides.into_iter().flatten()),
-        }
-    }
     all
 }
 

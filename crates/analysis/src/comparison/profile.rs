@@ -1,5 +1,8 @@
 //! The profiles of a comparison: which functions cost more, and which cost less.
 
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+
 use rqps_observe::CUT;
 use rqps_stats::profile::{
     Anchored, Function, Measure, Profile, anchored, functions, innermost, merged, share, total,
@@ -7,6 +10,7 @@ use rqps_stats::profile::{
 use rqps_store::{ProfileRecord, Run};
 
 use crate::diagnosis::{Growth, ValueRange};
+use crate::function_name::changed_signatures;
 
 /// A test that was profiled, of a contender and the baseline.
 pub struct Profiled<'a> {
@@ -46,8 +50,10 @@ pub(super) fn profiled<'a>(
         };
         let records = [side(base), side(contender)];
         let has_kernel = records.iter().flatten().all(|one| one.has_kernel);
-        let [base, contender] = records.map(Side::new);
-        let (base, contender) = (base?, contender?);
+        let [base, contender] = records.each_ref().map(|records| names(records));
+        let changed = changed_signatures(&base, &contender);
+        let [base, contender] = records;
+        let (base, contender) = (Side::new(base, &changed)?, Side::new(contender, &changed)?);
         Some(Profiled {
             test,
             own: functions(&base.profiles, &contender.profiles, Measure::Own)?,
@@ -59,13 +65,36 @@ pub(super) fn profiled<'a>(
     tests.filter_map(of).collect()
 }
 
+/// The functions in profiles.
+fn names<'a>(records: &[&'a ProfileRecord]) -> BTreeSet<&'a str> {
+    let stacks = records.iter().flat_map(|one| one.stacks.keys());
+    stacks.flat_map(|stack| stack.split(';')).collect()
+}
+
+/// Stacks with the names that functions have in the other build.
+fn renamed<'a>(
+    stacks: &'a BTreeMap<String, u64>,
+    changed: &BTreeMap<&str, &str>,
+) -> Cow<'a, BTreeMap<String, u64>> {
+    if changed.is_empty() {
+        return Cow::Borrowed(stacks);
+    }
+    let mut renamed: BTreeMap<String, u64> = BTreeMap::new();
+    for (stack, nanos) in stacks {
+        let names = stack.split(';').map(|name| changed.get(name).copied().unwrap_or(name));
+        *renamed.entry(names.collect::<Vec<_>>().join(";")).or_default() += nanos;
+    }
+    Cow::Owned(renamed)
+}
+
 impl<'a> Side<'a> {
-    fn new(records: Vec<&'a ProfileRecord>) -> Option<Side<'a>> {
+    /// `changed` names functions anew whose signature differs in the other build.
+    fn new(records: Vec<&'a ProfileRecord>, changed: &BTreeMap<&str, &str>) -> Option<Side<'a>> {
         let contender = &records.first()?.contender;
         let profiles: Vec<Profile> = records
             .iter()
             .map(|one| Profile {
-                stacks: &one.stacks,
+                stacks: renamed(&one.stacks, changed),
                 samples: one.samples,
                 operations: one.statements,
             })
@@ -101,5 +130,28 @@ impl Profiled<'_> {
     pub fn stacks(&self) -> Anchored {
         let [base, contender] = [0, 1].map(|side| merged(&self.sides[side].profiles));
         anchored(base, contender, CUT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(stacks: &[(&str, u64)]) -> ProfileRecord {
+        let stacks = stacks.iter().map(|(stack, nanos)| (stack.to_string(), *nanos)).collect();
+        ProfileRecord { stacks, ..ProfileRecord::default() }
+    }
+
+    #[test]
+    fn stacks_of_the_baseline_name_functions_as_the_contender_does() {
+        let base = record(&[("main;open(int)", 3), ("main;open(int);read", 4), ("main;close", 5)]);
+        let contender = record(&[("main;open(int, bool);read", 6), ("main;close", 7)]);
+        let changed = changed_signatures(&names(&[&base]), &names(&[&contender]));
+        let expected = record(&[
+            ("main;open(int, bool)", 3),
+            ("main;open(int, bool);read", 4),
+            ("main;close", 5),
+        ]);
+        assert_eq!(*renamed(&base.stacks, &changed), expected.stacks);
     }
 }
