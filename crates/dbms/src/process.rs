@@ -1,6 +1,7 @@
 //! Processes of the DBMS: they run as another user, in a group of their own, and never outlive
 //! rqps.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,6 +14,7 @@ use rustix::fs::OFlags;
 use rustix::process::Signal;
 
 use crate::error::DbmsError;
+use crate::shortage;
 use crate::source::installed::Installed;
 
 /// How much of a log an error shows.
@@ -100,19 +102,25 @@ pub(crate) fn length(log: &Path) -> u64 {
 /// Log texts of servers when one of their processes dies.
 const DEATHS: [&str; 2] = ["PANIC:", " was terminated by signal "];
 
-/// The last lines of a log after its first `since` bytes. The last death precedes them, if recovery
-/// has already written more lines than that.
+fn is_death(line: &str) -> bool {
+    DEATHS.iter().any(|death| line.contains(death))
+}
+
+/// The last lines of a log after its first `since` bytes. The last death and the last shortage
+/// precede them, if recovery or a stack trace has more lines than that.
 pub(crate) fn tail(log: &Path, since: u64) -> String {
     let text = bytes_after(log, since.max(length(log).saturating_sub(64 << 10)));
     let text = text.unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();
     let (earlier, last) = lines.split_at(lines.len().saturating_sub(TAIL_LINES));
-    let is_death = |line: &&&str| DEATHS.iter().any(|death| line.contains(death));
-    let death = match last.iter().any(|line| is_death(&line)) {
+    let kinds: [fn(&str) -> bool; 2] = [is_death, shortage::is_told];
+    let told_earlier = |is: fn(&str) -> bool| match last.iter().any(|line| is(line)) {
         true => None,
-        false => earlier.iter().rev().find(is_death),
+        false => earlier.iter().rposition(|line| is(line)),
     };
-    death.into_iter().chain(last).copied().collect::<Vec<_>>().join("\n")
+    let places: BTreeSet<usize> = kinds.into_iter().filter_map(told_earlier).collect();
+    let causes = places.into_iter().map(|place| earlier[place]);
+    causes.chain(last.iter().copied()).collect::<Vec<_>>().join("\n")
 }
 
 fn bytes_after(path: &Path, start: u64) -> io::Result<String> {
@@ -121,4 +129,31 @@ fn bytes_after(path: &Path, start: u64) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_died_of_is_told_however_long_its_stack_is() {
+        let log = tempfile::NamedTempFile::new().unwrap();
+        let stack = |number| format!("mysqld(+0x{number:x})");
+        let written = |cause: &str| {
+            let stack = (0..20).map(stack).collect::<Vec<_>>().join("\n");
+            fs::write(log.path(), format!("starting\n{cause}\nmysqld got signal 6\n{stack}\n"))
+                .unwrap();
+            tail(log.path(), 0)
+        };
+        for cause in [
+            "[ERROR] [InnoDB] Error number 24 means 'Too many open files'",
+            "could not write: No space left on device",
+            "PANIC: could not locate a valid checkpoint record",
+        ] {
+            let told = written(cause);
+            let lines: Vec<&str> = told.lines().collect();
+            assert_eq!((lines[0], lines.len()), (cause, 1 + TAIL_LINES), "{told}");
+        }
+        assert_eq!(written("[Note] all is well").lines().count(), TAIL_LINES);
+    }
 }

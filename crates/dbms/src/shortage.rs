@@ -36,6 +36,11 @@ fn lines(said: &str, (number, words): Code) -> impl Iterator<Item = String> {
     said.lines().filter(has_code).map(str::to_lowercase)
 }
 
+/// Whether a line of a log says that the disk or files have run out.
+pub(crate) fn is_told(line: &str) -> bool {
+    [EMFILE, ENOSPC].iter().any(|(_, words)| line.contains(words))
+}
+
 fn limit(resource: Resource) -> String {
     let limit = getrlimit(resource).current;
     limit.map_or("unlimited".to_string(), |limit| limit.to_string())
