@@ -106,6 +106,7 @@ fn a_cache_that_cannot_be_is_refused_with_what_can() {
 }
 
 #[test]
+#[ignore = "nightly: takes about a minute beside others"]
 fn a_run_with_a_chosen_cache_goes_on_with_it() {
     let rqps = Rqps::new();
     let arguments = SMALL.replace("--query-secs 1", "--query-secs 4");

@@ -99,6 +99,7 @@ fn a_running_server_is_measured_and_left_as_it_was() {
 }
 
 #[test]
+#[ignore = "nightly: other runs go on in the same way"]
 fn a_run_on_a_running_server_goes_on_after_an_interrupt() {
     let rqps = Rqps::new();
     let url = start(&rqps);

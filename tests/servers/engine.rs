@@ -110,6 +110,7 @@ fn a_plan_that_is_the_same_in_two_releases_of_mysql_is_told_in_the_same_words() 
 }
 
 #[test]
+#[ignore = "nightly: another DBMS in the same way"]
 fn mariadb_counts() {
     let moved = ["Handler_write", "Innodb_buffer_pool_read_requests", "Innodb_os_log_written"];
     counts("mariadb@11.4.5", None, &moved, "Innodb_checkpoint_age");
@@ -234,6 +235,7 @@ fn postgres_passes_with_partitions() {
 }
 
 #[test]
+#[ignore = "nightly: another profile in the same way"]
 fn the_2024_profile_passes_with_partitions() {
     let rqps = Rqps::new();
     run(&rqps, &format!("postgres@17.6 mysql@8.0.33 {SMALL} --partitions 3 --profile p2024"));

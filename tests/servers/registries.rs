@@ -160,6 +160,7 @@ fn old_and_new_versions_of_mysql_and_mariadb_are_listed() {
 }
 
 #[test]
+#[ignore = "nightly: asks every registry"]
 fn a_version_that_never_was_is_answered_with_neighbours() {
     let error = get(&kept_home(), &version(None, "17.66")).unwrap_err().to_string();
     assert!(error.starts_with("postgres 17.66 is not available: did you mean '17.6'?"), "{error}");

@@ -101,7 +101,7 @@ fn an_edited_folder_is_not_resumed() {
     let rqps = Rqps::with_own_locks();
     write_folder(&rqps.path("shop"));
     let contenders = "sqlite more=sqlite?mmap_size=256M";
-    let running = compare(&rqps, &format!("{contenders} --rounds 12 --secs 1"));
+    let running = compare(&rqps, &format!("{contenders} --rounds 12 --secs 0.3"));
     running.wait_for("round 2");
     processes::signal(running.pid(), Signal::INT);
     running.finish();

@@ -52,7 +52,7 @@ fn kill_and_resume(contender: &str, arguments: &str) {
 
 #[test]
 fn a_killed_client_leaves_tables_that_are_consistent() {
-    kill_and_resume("postgres@17.6", "--secs 8 --clients 4");
+    kill_and_resume("postgres@17.6", "--secs 5 --clients 4");
 }
 
 #[test]

@@ -115,7 +115,17 @@ fn mariadb_lets_in_by_ed25519() {
 
 #[test]
 fn rows_are_counted_and_long_payloads_put_together() {
-    for contender in ["mysql@8.0.33", "mysql@5.6.14?max_allowed_packet=64M", "mariadb@11.4.5"] {
+    are_counted_and_put_together(&["mysql@8.0.33"]);
+}
+
+#[test]
+#[ignore = "nightly: other releases in the same way"]
+fn rows_of_other_releases_are_counted_and_long_payloads_put_together() {
+    are_counted_and_put_together(&["mysql@5.6.14?max_allowed_packet=64M", "mariadb@11.4.5"]);
+}
+
+fn are_counted_and_put_together(contenders: &[&str]) {
+    for contender in contenders {
         let fixture = Fixture::start(contender);
         let mut connection = fixture.connect();
         connection.run("set global max_allowed_packet = 67108864").unwrap();

@@ -5,6 +5,7 @@ use crate::common::result::RunResult;
 use crate::common::{Rqps, entries};
 
 #[test]
+#[ignore = "nightly: what ends a step is told in the same way"]
 fn a_socket_that_was_deleted_is_named_and_the_rest_can_be_done() {
     let rqps = Rqps::new();
     let steps = ["l.i0", "l.x", "l.i1", "l.i2", "qr100"];
