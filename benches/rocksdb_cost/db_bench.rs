@@ -10,12 +10,11 @@ use anyhow::{Context, bail};
 use rqps_observe::{Callgrind, counts_file, read_counts};
 
 use crate::Size;
-use crate::host::{CACHE, Host, Place, as_user, own};
+use crate::host::{CACHE, Host, Place, as_user, give_to_user};
 use crate::spread::Spread;
 
 /// In the cache of both, which is filled before.
 const KEYS: u64 = 100_000;
-const CLIENT: &str = "client readrandom 100000 1 1";
 
 pub(crate) fn compare(size: &Size) -> anyhow::Result<()> {
     let Some(peer) = on_path("db_bench") else {
@@ -23,6 +22,7 @@ pub(crate) fn compare(size: &Size) -> anyhow::Result<()> {
         return Ok(());
     };
     let library = library(&peer)?;
+    let client = format!("client readrandom {KEYS} 1 1");
     let place = Place::new()?;
     let mut host = Host::start(&library, &place, &[])?;
     host.ask(&format!("client fillseq {KEYS} 1 1"))?;
@@ -33,7 +33,7 @@ pub(crate) fn compare(size: &Size) -> anyhow::Result<()> {
     let (mut own, mut others) = (Vec::new(), Vec::new());
     for _ in 0..size.rounds {
         let mut host = Host::start(&library, &place, &[])?;
-        host.ask(CLIENT)?;
+        host.ask(&client)?;
         host.perform(size.operations)?;
         own.push(host.perform(size.operations)?.0);
         host.end()?;
@@ -52,12 +52,12 @@ pub(crate) fn compare(size: &Size) -> anyhow::Result<()> {
             return Ok(());
         }
     };
-    let counts = Counts { folder: place.data().join("counts"), callgrind };
+    let counts = Counts { folder: place.path("counts"), callgrind };
     let itself = std::env::current_exe()?;
     let of_own = |calls: u64| {
         counts.of(&itself, || {
             let mut host = Host::start(&library, &place, &counts.words())?;
-            host.ask(CLIENT)?;
+            host.ask(&client)?;
             host.perform(calls)?;
             host.end().map(drop)
         })
@@ -113,7 +113,7 @@ impl Counts {
     ) -> anyhow::Result<Count> {
         let _ = fs::remove_dir_all(&self.folder);
         fs::create_dir(&self.folder)?;
-        own(&self.folder)?;
+        give_to_user(&self.folder)?;
         run()?;
         let name = program.file_name().context("a program has a name")?.to_string_lossy();
         let mut count = Count { program: 0, all: 0 };

@@ -46,7 +46,7 @@ impl Place {
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o711))?;
         let place = Place { folder };
         fs::create_dir(place.data())?;
-        own(&place.data())?;
+        give_to_user(&place.data())?;
         Ok(place)
     }
 
@@ -60,8 +60,8 @@ impl Place {
     }
 }
 
-/// Gives a folder to the user of the process.
-pub(crate) fn own(folder: &Path) -> anyhow::Result<()> {
+/// Gives a folder, which is in one that only root changes, to the user of the process.
+pub(crate) fn give_to_user(folder: &Path) -> anyhow::Result<()> {
     if rustix::process::geteuid().is_root() {
         chown(folder, Some(NOBODY), Some(NOBODY))?;
     }
@@ -78,9 +78,9 @@ pub(crate) fn as_user(program: &Path, place: &Place) -> Command {
     command
 }
 
-/// The process at work.
+/// The process at work. It ends with this.
 pub(crate) struct Host {
-    child: Child,
+    process: HostProcess,
     stream: UnixStream,
 }
 
@@ -105,16 +105,13 @@ impl Host {
         };
         command.arg(BE_THE_HOST).args([library, &place.data(), &socket]);
         let child = command.stderr(Stdio::piped()).spawn().context("cannot start the process")?;
-        let mut host = Unconnected(Some(child));
+        let mut process = HostProcess(Some(child));
         let began = Instant::now();
         loop {
             match UnixStream::connect(&socket) {
-                Ok(stream) => {
-                    let child = host.0.take().expect("it is taken once");
-                    return Ok(Host { child, stream });
-                }
-                Err(_) if host.has_ended()? || began.elapsed() > PATIENCE => {
-                    bail!("the process does not open a database: {}", host.end()?);
+                Ok(stream) => return Ok(Host { process, stream }),
+                Err(_) if process.has_ended()? || began.elapsed() > PATIENCE => {
+                    bail!("the process does not open a database: {}", process.end()?);
                 }
                 Err(_) => thread::sleep(Duration::from_millis(10)),
             }
@@ -147,17 +144,15 @@ impl Host {
     }
 
     /// Ends the process, and returns what it has said.
-    pub(crate) fn end(self) -> anyhow::Result<String> {
-        let Host { child, stream } = self;
-        drop(stream);
-        Unconnected(Some(child)).end()
+    pub(crate) fn end(mut self) -> anyhow::Result<String> {
+        self.process.end()
     }
 }
 
 /// A process that is ended when this is dropped.
-struct Unconnected(Option<Child>);
+struct HostProcess(Option<Child>);
 
-impl Unconnected {
+impl HostProcess {
     fn has_ended(&mut self) -> anyhow::Result<bool> {
         let child = self.0.as_mut().context("it has been taken")?;
         Ok(child.try_wait()?.is_some())
@@ -174,7 +169,7 @@ impl Unconnected {
     }
 }
 
-impl Drop for Unconnected {
+impl Drop for HostProcess {
     fn drop(&mut self) {
         if self.0.is_some() {
             let _ = self.end();
