@@ -49,7 +49,7 @@ fn sort(rqps: &Rqps, data: &str) -> Running {
 }
 
 #[test]
-fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be_done() {
+fn a_server_that_the_kernel_kills_for_want_of_memory_is_told() {
     if !can_limit_memory() {
         return;
     }
@@ -70,9 +70,6 @@ fn a_server_that_the_kernel_kills_for_want_of_memory_is_told_and_the_rest_can_be
     rqps.assert_no_server_is_left();
     let failed = RunResult::of(&rqps.out());
     assert_eq!(failed.states(), ["p load done", "p point-query failed"]);
-    rqps.micro("--resume").ok();
-    RunResult::of(&rqps.out()).assert_completes(&failed);
-    rqps.assert_nothing_is_left();
 }
 
 #[test]

@@ -1,10 +1,10 @@
 // Appended to a copy of a report by the tests: uses the page as a reader would, and leaves what it saw
 // in an element of its own.
 addEventListener("load", async () => {
-  const pause = () => new Promise(done => setTimeout(done, 60));
+  const pause = () => new Promise(done => setTimeout(done, 20));
   /** What is drawn or saved takes its time. */
   const until = async isSo => {
-    for (let times = 0; times < 500 && !isSo(); times += 1) await pause();
+    for (let times = 0; times < 1500 && !isSo(); times += 1) await pause();
     return isSo();
   };
   const faults = [];

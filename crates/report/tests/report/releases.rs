@@ -89,7 +89,7 @@ fn slices_have_cycles_and_whole_runs_have_seconds() {
 #[test]
 fn a_large_comparison_makes_a_page_below_three_megabytes() {
     let seven: Vec<String> = (0..7).map(|index| format!("c{index}=postgres@17.{index}")).collect();
-    let page = html(&suite::crowd(&seven, 38, 5, 400));
+    let page = html(&suite::crowd(&seven, 38, 3, 400));
     assert!(page.len() < 3 << 20, "{} bytes", page.len());
     let curves = data(&page, "curves");
     assert_eq!((&curves[37]["stretch"], curves.as_array().unwrap().len()), (&json!(2), 38));

@@ -29,7 +29,7 @@ fn a_report_fits_into_terminals_of_40_to_200_columns() {
         ("trouble", trouble),
         ("hostile", sample::run(&[HOSTILE, "postgres@17.6"], 12)),
         ("micro", suite::run(&THREE, &[1])),
-        ("scaleup", suite::run(&THREE, &[1, 2, 4, 8, 16])),
+        ("scaleup", suite::run(&THREE, &[1, 2, 3, 4, 10])),
         ("judged", suite::judged()),
         ("released", suite::released()),
         ("crowd", suite::crowd(&many, 8, 6, 4)),
