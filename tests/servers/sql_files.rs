@@ -4,6 +4,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use flate2::Compression;
@@ -163,6 +164,55 @@ fn watched(rqps: &Rqps, arguments: &[&str]) -> u64 {
     }
     running.finish().ok();
     most
+}
+
+/// Debian's `postgresql-client`, whose pg_dump writes of no newer server.
+#[test]
+#[ignore = "nightly: needs pg_dump and pg_restore"]
+fn postgres_is_given_dumps_in_pg_dumps_own_formats_as_streams() {
+    const MEMORY_KIB: u64 = 64 << 10;
+    let rqps = Rqps::new();
+    let url = rqps.run("dbms start postgres@15").ok().stdout.trim().to_string();
+    let mut shell = rqps.command(["dbms", "shell", &url]);
+    shell.stdin(Stdio::piped());
+    let mut shell = Running::start(shell);
+    shell.type_in(
+        "create table t (id int primary key, note text);\n\
+         insert into t select i, repeat('it''s; ', 160) || i from generate_series(1, 100000) i;\n",
+    );
+    shell.finish().ok();
+    let folder = &rqps.path("shop");
+    fs::create_dir_all(folder.join("load")).unwrap();
+    for (format, name) in [("custom", "load/a.dump"), ("directory", "load/a")] {
+        let dumped = Command::new("pg_dump")
+            .args(["--format", format, "--dbname", &url, "--file"])
+            .arg(folder.join(name))
+            .status();
+        assert!(dumped.unwrap().success(), "{format}");
+        if format == "directory" && rustix::process::geteuid().is_root() {
+            // pg_dump lets its own user alone read the folder, and root's pg_restore is another's.
+            let refused = check(&rqps, "postgres@15").expect_code(2).stdout;
+            assert!(refused.contains("load/a: cannot read it: the user that servers"), "{refused}");
+            let mut open = Command::new("chmod");
+            let opened = open.args(["-R", "a+rX"]).arg(folder.join(name)).status();
+            assert!(opened.unwrap().success());
+        }
+        expect(folder, "count", "(select count(*) from t where note like 'it''s; %') = 100000");
+        let folder = folder.display().to_string();
+        let most = watched(&rqps, &["sql", "check", &folder, "postgres@15"]);
+        assert!(most > 0 && most < MEMORY_KIB, "{format}: {most} KiB");
+        fs::remove_file(rqps.path("shop/load/a.dump")).unwrap_or_default();
+    }
+
+    // Of one that is cut pg_restore says itself what is wrong, before anything is started.
+    let cut = rqps.path("shop/load/a/toc.dat");
+    let bytes = fs::read(&cut).unwrap();
+    fs::write(&cut, &bytes[..bytes.len() / 2]).unwrap();
+    let refused = check(&rqps, "postgres@15").expect_code(2);
+    let told = "load/a:1: cannot read it: pg_restore: ";
+    assert!(refused.stdout.contains(told), "{}", refused.stdout);
+    rqps.run("dbms stop --all").ok();
+    rqps.assert_no_server_is_left();
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::sync::mpsc::{Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -193,6 +193,39 @@ pub fn run_to(
     Ok(Said { status, stdout: String::new(), stderr: text(stderr) })
 }
 
+/// Starts a command whose output is read while it runs, in the thread that called this.
+pub fn output_of(command: &mut Command) -> Result<ProgramOutput, RunError> {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut group = Group(spawn(command, &mut || Ok(()))?);
+    let stdout = group.0.stdout.take().expect("it was asked for");
+    let stderr = collect(group.0.stderr.take());
+    Ok(ProgramOutput { group, stdout, stderr })
+}
+
+/// What a program writes. Where it ends because the program failed, reading is an error with the
+/// program's own words. The program is killed when this is dropped.
+pub struct ProgramOutput {
+    group: Group,
+    stdout: ChildStdout,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+impl Read for ProgramOutput {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        let read = self.stdout.read(to)?;
+        if read > 0 || to.is_empty() {
+            return Ok(read);
+        }
+        let status = self.group.0.wait()?;
+        let said = text(self.stderr.take());
+        match said.trim() {
+            _ if status.success() => Ok(0),
+            "" => Err(io::Error::other(status.to_string())),
+            said => Err(io::Error::other(said)),
+        }
+    }
+}
+
 /// Starts a program that may have just been written. A child that another thread forks at that time
 /// holds the file open for writing until its exec, and starting it fails with "busy". On a stalled
 /// machine this may take seconds; `go_on` is called before each retry.
@@ -310,6 +343,20 @@ mod tests {
         log.seek(io::SeekFrom::Start(0)).unwrap();
         log.read_to_string(&mut text).unwrap();
         assert_eq!(text, "one\ntwo\nthree\n");
+    }
+
+    #[test]
+    fn output_that_is_read_while_it_is_written_ends_with_what_went_wrong() {
+        let read = |script: &str| {
+            let mut command = Command::new("/bin/sh");
+            let mut output = output_of(command.process_group(0).args(["-c", script])).unwrap();
+            let mut text = String::new();
+            output.read_to_string(&mut text).map(|_| text).map_err(|error| error.to_string())
+        };
+        assert_eq!(read("echo out; echo aside >&2"), Ok("out\n".to_string()));
+        assert_eq!(read("seq 100000 >&2; exit 0"), Ok(String::new()));
+        assert_eq!(read("echo out; echo no room >&2; exit 1"), Err("no room".to_string()));
+        assert_eq!(read("exit 4"), Err("exit status: 4".to_string()));
     }
 
     #[test]

@@ -1,56 +1,53 @@
-//! Dumps that only Postgres's own pg_restore reads. Their text is held in memory.
+//! Dumps that only Postgres's own pg_restore reads.
 
 use std::fs::File;
-use std::path::Path;
-use std::time::Duration;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
 
-use rqps_system::User;
-use rqps_system::program::{self, MOST_OUTPUT, Surroundings};
+use rqps_system::program::{self, Surroundings};
+use rqps_system::{User, act_as};
 use rustix::process::Signal;
 
-/// How long pg_restore may take.
-const LONGEST: Duration = Duration::from_secs(3600);
+use super::lines::CHUNK;
 
 /// Whether a folder is one that pg_dump has made.
 pub(super) fn is_dump_folder(path: &Path) -> bool {
     path.join("toc.dat").is_file()
 }
 
-/// The SQL of a dump in a format of pg_dump's own. Its owners and grants are left out, since the
-/// roles that they name are those of another server.
-pub(super) fn restored(dump: &Path) -> Result<String, String> {
+/// The SQL of a dump in a format of pg_dump's own, which is read while pg_restore writes it. Its
+/// owners and grants are left out, since the roles that they name are those of another server.
+pub(super) fn restored(dump: &Path) -> io::Result<Box<dyn BufRead>> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let program = program::find("pg_restore", &path).ok_or_else(|| {
-        "it is for pg_restore, which is not in PATH. Install Postgres's client programs, or write \
-         a plain dump"
-            .to_string()
+        io::Error::other(
+            "pg_restore is not in PATH. Install Postgres's client programs, or write a plain dump",
+        )
     })?;
-    let around = Surroundings {
-        folder: Path::new("/"),
-        // It reads a file that somebody else may have made.
-        user: User::of_servers().map_err(|error| error.to_string())?,
-        environment: &[],
-        at_end: Some(Signal::KILL),
-    };
+    // It reads a file that somebody else may have made.
+    let user = User::of_servers().map_err(io::Error::other)?;
+    let around =
+        Surroundings { folder: Path::new("/"), user, environment: &[], at_end: Some(Signal::KILL) };
     let mut command = program::command(&program, &around);
     command.args(["--no-owner", "--no-privileges", "--file", "-"]);
-    let unread = |error: std::io::Error| format!("cannot read it: {error}");
     // A file is opened here, so that the other user need not be able to reach it.
     match dump.is_dir() {
-        true => command.arg(dump.canonicalize().map_err(unread)?),
-        false => command.stdin(File::open(dump).map_err(unread)?),
+        true => command.arg(readable(dump, user)?),
+        false => command.stdin(File::open(dump)?),
     };
-    let said = program::run(&mut command, LONGEST, &mut || Ok(()));
-    let said = said.map_err(|error| format!("cannot run pg_restore: {error}"))?;
-    if !said.status.success() {
-        return Err(format!("pg_restore: {}", said.stderr.trim()));
-    }
-    if said.stdout.contains(char::REPLACEMENT_CHARACTER) {
-        return Err("its text is not UTF-8. Dump it with --encoding=UTF8".to_string());
-    }
-    match (said.stdout.len() as u64) < MOST_OUTPUT {
-        true => Ok(said.stdout),
-        false => Err("its text is too long. Write a plain dump in place of it".to_string()),
+    let output = program::output_of(&mut command).map_err(io::Error::other)?;
+    Ok(Box::new(BufReader::with_capacity(CHUNK, output)))
+}
+
+/// The path of a folder if a user can read what is in it: pg_dump lets its own user alone do so.
+fn readable(folder: &Path, user: Option<User>) -> io::Result<PathBuf> {
+    let open = || folder.read_dir()?.try_for_each(|entry| File::open(entry?.path()).map(drop));
+    match act_as(user, open)? {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(io::Error::other(
+            "the user that servers run as, who runs pg_restore, may not. Let everybody read it and \
+             pass the folders above it (chmod a+rX), or dump in the custom format, as one file",
+        )),
+        read => read.and_then(|()| folder.canonicalize()),
     }
 }
 
@@ -63,8 +60,9 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("x.dump");
         std::fs::write(&file, "create table t (id int);").unwrap();
-        let refused = restored(&file).unwrap_err();
-        let expected = ["pg_restore: ", "it is for pg_restore, which is not in PATH"];
+        let read = restored(&file).and_then(io::read_to_string);
+        let refused = read.unwrap_err().to_string();
+        let expected = ["pg_restore: ", "pg_restore is not in PATH"];
         assert!(expected.iter().any(|one| refused.starts_with(one)), "{refused}");
     }
 }

@@ -11,7 +11,7 @@ use rqps_system::below;
 use rqps_wire::{Connection, Error};
 
 use super::csv::NamedColumns;
-use super::dump::{is_dump_folder, restored};
+use super::dump::is_dump_folder;
 use super::faults::{FaultNotes, FolderError, FolderFaults};
 use super::lines::without_compression;
 use super::loaded::{CsvFile, LoadedFile};
@@ -349,8 +349,7 @@ impl Reader {
             return Err(wrong("only Postgres loads dumps of pg_restore".to_string()));
         }
         let path = below(&self.root, Path::new(&file)).map_err(|error| wrong(error.to_string()))?;
-        let text = restored(&path).map_err(wrong)?;
-        self.checked(SqlScript::of_text(file, text))
+        self.checked(SqlScript::of_dump(file, path, self.encoding))
     }
 
     fn named_columns(&self, file: &str) -> Result<NamedColumns, FolderError> {

@@ -89,6 +89,26 @@ impl<'a> TextLines<'a> {
     ) -> Result<usize, SqlTextError> {
         let mut from = (&mut *self.from).take(most as u64);
         let read = from.read_until(b'\n', &mut self.line);
+        self.decode(read, text, most)
+    }
+
+    /// Adds what follows, whatever lines it has, but no more than so many bytes.
+    pub(super) fn append_block(
+        &mut self,
+        text: &mut String,
+        most: usize,
+    ) -> Result<usize, SqlTextError> {
+        let read = (&mut *self.from).take(most as u64).read_to_end(&mut self.line);
+        self.decode(read, text, most)
+    }
+
+    /// Adds what was read to a text, but for a character that goes on in what follows.
+    fn decode(
+        &mut self,
+        read: io::Result<usize>,
+        text: &mut String,
+        most: usize,
+    ) -> Result<usize, SqlTextError> {
         let read = read.map_err(|it| error(self.number, &format!("cannot read it: {it}")))?;
         let is_first = self.before == 0;
         self.before += read as u64;
@@ -103,7 +123,6 @@ impl<'a> TextLines<'a> {
                 text.push_str(plain.unwrap_or(part));
                 part.len()
             }
-            // A character goes on in the next part.
             (Encoding::Utf8, Err(cut)) if cut.error_len().is_none() && read == most => {
                 let valid = cut.valid_up_to();
                 text.push_str(&String::from_utf8_lossy(&self.line[..valid]));
@@ -111,13 +130,19 @@ impl<'a> TextLines<'a> {
             }
             (Encoding::Utf8, Err(cut)) => {
                 let byte = self.before - self.line.len() as u64 + cut.valid_up_to() as u64 + 1;
-                return Err(error(self.number, &format!("byte {byte} {NOT_UTF8}")));
+                let line = self.number + feeds(&self.line[..cut.valid_up_to()]);
+                return Err(error(line, &format!("byte {byte} {NOT_UTF8}")));
             }
         };
-        self.number += u32::from(self.line.ends_with(b"\n"));
+        self.number += feeds(&self.line[..valid]);
         self.line.drain(..valid);
         Ok(read)
     }
+}
+
+/// The line feeds of a text.
+pub(super) fn feeds(text: &[u8]) -> u32 {
+    text.iter().filter(|byte| **byte == b'\n').count() as u32
 }
 
 #[cfg(test)]

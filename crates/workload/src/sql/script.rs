@@ -1,12 +1,15 @@
 //! A file of SQL, statement by statement: a dump may be larger than the memory.
 
 use std::io::{self, Read};
+use std::ops::Range;
 use std::path::PathBuf;
 
+use memchr::memmem;
 use rqps_dbms::Lexis;
 
+use super::dump::restored;
 use super::faults::FolderError;
-use super::lines::{CHUNK, TextLines, open};
+use super::lines::{CHUNK, TextLines, feeds, open};
 use super::options::Encoding;
 use super::statements::{SqlStatement, StatementReader};
 use super::tokens::{SqlTextError, TextState, endless_rows, ends_rows, error};
@@ -29,6 +32,8 @@ enum ScriptSource {
     /// What is in no file of its own.
     Text(String),
     File(PathBuf, Encoding),
+    /// In a format that only pg_restore reads.
+    Dump(PathBuf, Encoding),
 }
 
 impl SqlScript {
@@ -40,14 +45,18 @@ impl SqlScript {
         SqlScript { file, bytes: 0, source: ScriptSource::File(path, encoding) }
     }
 
+    pub(super) fn of_dump(file: String, path: PathBuf, encoding: Encoding) -> SqlScript {
+        SqlScript { file, bytes: 0, source: ScriptSource::Dump(path, encoding) }
+    }
+
     fn lines(&self) -> Result<TextLines<'_>, FolderError> {
+        let (opened, encoding) = match &self.source {
+            ScriptSource::Text(text) => return Ok(TextLines::of(text)),
+            ScriptSource::File(path, encoding) => (open(path), *encoding),
+            ScriptSource::Dump(path, encoding) => (restored(path), *encoding),
+        };
         let wrong = |it: io::Error| FolderError::new(&self.file, format!("cannot read it: {it}"));
-        Ok(match &self.source {
-            ScriptSource::Text(text) => TextLines::of(text),
-            ScriptSource::File(path, encoding) => {
-                TextLines::new(open(path).map_err(wrong)?, *encoding)
-            }
-        })
+        Ok(TextLines::new(opened.map_err(wrong)?, encoding))
     }
 
     /// Reads its statements one after another, with the rows behind a `COPY … FROM STDIN`, and
@@ -147,14 +156,14 @@ impl<'a> TextParts<'a> {
                 continue;
             }
             let mut state = place.state();
-            let mut rows = CopiedRows::new(&text[place.at..], &mut self.lines, statement.line);
+            let from = (&mut self.lines, self.chunk);
+            let mut rows = CopiedRows::new(&text[place.at..], from, statement.line);
             let done = visit(&statement, Some(&mut rows));
             // Why they could not be read says more than that they were not sent.
             let (rest, feeds) = rows.end().map_err(wrong)?;
             done?;
             state.line += feeds;
-            self.at = self.buffer.len() - rest.len();
-            self.state = state;
+            (self.buffer, self.at, self.state) = (rest, 0, state);
             return Ok(false);
         }
     }
@@ -162,81 +171,143 @@ impl<'a> TextParts<'a> {
 
 /// The rows behind a `COPY … FROM STDIN`, without the line `\.` that ends them.
 pub(super) struct CopiedRows<'r, 'a> {
-    /// What is in memory of them and of what follows.
-    rest: &'r str,
     lines: &'r mut TextLines<'a>,
+    /// Bytes that are read at a time.
+    chunk: usize,
     /// Of the COPY.
     line: u32,
-    /// Some of a row, and how much of it is read.
-    piece: String,
+    /// What is in memory of them and of what follows.
+    text: String,
+    /// How much of the text is read, and how much of it is rows.
     read: usize,
+    rows: usize,
+    /// The rest of the line of the COPY, which is none of its rows, is skipped.
+    has_begun: bool,
+    /// The text begins with a line.
     begins_line: bool,
+    /// Where the text behind the last line begins.
+    end: Option<usize>,
+    /// Line feeds before the text.
     feeds: u32,
-    has_ended: bool,
     failed: Option<SqlTextError>,
 }
 
 impl<'r, 'a> CopiedRows<'r, 'a> {
-    fn new(rest: &'r str, lines: &'r mut TextLines<'a>, line: u32) -> CopiedRows<'r, 'a> {
-        let (piece, read, begins_line, feeds) = (String::new(), 0, false, 0);
-        let (has_ended, failed) = (false, None);
-        CopiedRows { rest, lines, line, piece, read, begins_line, feeds, has_ended, failed }
+    fn new(
+        text: &str,
+        (lines, chunk): (&'r mut TextLines<'a>, usize),
+        line: u32,
+    ) -> CopiedRows<'r, 'a> {
+        CopiedRows {
+            lines,
+            chunk,
+            line,
+            text: text.to_string(),
+            read: 0,
+            rows: 0,
+            has_begun: false,
+            begins_line: false,
+            end: None,
+            feeds: 0,
+            failed: None,
+        }
     }
 
-    /// Takes the next line, or a part of it if it is long.
+    /// Forgets the beginning of the text.
+    fn forget(&mut self, bytes: usize) {
+        let past = &self.text.as_bytes()[..bytes];
+        self.feeds += feeds(past);
+        self.begins_line = past.last().map_or(self.begins_line, |byte| *byte == b'\n');
+        self.text.drain(..bytes);
+        (self.read, self.rows) = (0, 0);
+    }
+
+    /// Reads more of the text; an error at its end.
+    fn append(&mut self) -> Result<(), SqlTextError> {
+        match self.lines.append_block(&mut self.text, self.chunk)? {
+            0 => Err(endless_rows(self.line)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Forgets the rows, and finds the next ones or their end.
     fn next(&mut self) -> Result<(), SqlTextError> {
-        self.piece.clear();
-        self.read = 0;
-        match self.rest.find('\n') {
-            Some(feed) => {
-                let (line, rest) = self.rest.split_at(feed + 1);
-                self.piece.push_str(line);
-                self.rest = rest;
-            }
-            None => {
-                self.piece.push_str(std::mem::take(&mut self.rest));
-                self.lines.append_part(&mut self.piece, CHUNK)?;
+        self.forget(self.rows);
+        while !self.has_begun {
+            let feed = self.text.find('\n');
+            self.has_begun = feed.is_some();
+            self.forget(feed.map_or(self.text.len(), |feed| feed + 1));
+            if !self.has_begun {
+                self.append()?;
             }
         }
-        if self.piece.is_empty() {
-            return Err(endless_rows(self.line));
+        loop {
+            let whole = self.text.rfind('\n').map_or(0, |feed| feed + 1);
+            if let Some(line) = self.last_line(whole) {
+                (self.rows, self.end) = (line.start, Some(line.end));
+                return Ok(());
+            }
+            // A row may be as long as the file. Only of a line that may be the last one must the
+            // end be seen.
+            let may_be_last =
+                self.begins_line && "\\.".starts_with(self.text.trim_end_matches('\r'));
+            self.rows = match whole {
+                0 if !may_be_last => self.text.len(),
+                whole => whole,
+            };
+            if self.rows > 0 {
+                return Ok(());
+            }
+            if let Err(wrong) = self.append() {
+                // The text may end with that line.
+                let is_last = self.begins_line && ends_rows(&self.text);
+                self.end = is_last.then_some(self.text.len());
+                return self.end.map(drop).ok_or(wrong);
+            }
         }
-        let begins_line = std::mem::replace(&mut self.begins_line, self.piece.ends_with('\n'));
-        self.feeds += u32::from(self.begins_line);
-        self.has_ended = begins_line && ends_rows(&self.piece);
-        Ok(())
+    }
+
+    /// The line that ends the rows, if it is in this part of the text.
+    fn last_line(&self, whole: usize) -> Option<Range<usize>> {
+        let text = &self.text[..whole];
+        let first = self.begins_line.then_some(0);
+        let others = memmem::find_iter(text.as_bytes(), "\n\\.").map(|feed| feed + 1);
+        let mut lines = first.into_iter().chain(others).map(|start| {
+            let line = text[start..].split_inclusive('\n').next().unwrap_or_default();
+            (start, line)
+        });
+        let found = lines.find(|(_, line)| ends_rows(line));
+        found.map(|(start, line)| start..start + line.len())
     }
 
     /// Skips what was not read. Returns what is in memory of the text behind, and the line feeds
     /// before it.
-    fn end(mut self) -> Result<(&'r str, u32), SqlTextError> {
+    fn end(mut self) -> Result<(String, u32), SqlTextError> {
         if let Some(wrong) = self.failed {
             return Err(wrong);
         }
-        while !self.has_ended {
+        loop {
+            if let Some(end) = self.end {
+                self.forget(end);
+                return Ok((self.text, self.feeds));
+            }
             self.next()?;
         }
-        Ok((self.rest, self.feeds))
     }
 }
 
 impl Read for CopiedRows<'_, '_> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
-        while self.read == self.piece.len() && !self.has_ended {
-            // The rest of the line of the COPY is none of its rows.
-            let is_row = self.begins_line || self.feeds > 0;
+        while self.read == self.rows && self.end.is_none() {
             if let Err(wrong) = self.next() {
                 let said = io::Error::other(wrong.to_string());
                 self.failed = Some(wrong);
                 return Err(said);
             }
-            if !is_row || self.has_ended {
-                self.piece.clear();
-            }
         }
-        let piece = &self.piece.as_bytes()[self.read..];
-        let length = piece.len().min(to.len());
-        to[..length].copy_from_slice(&piece[..length]);
+        let rows = &self.text.as_bytes()[self.read..self.rows];
+        let length = rows.len().min(to.len());
+        to[..length].copy_from_slice(&rows[..length]);
         self.read += length;
         Ok(length)
     }
@@ -284,6 +355,7 @@ mod tests {
                     "9: select 1 ",
                 ],
             ),
+            ("copy t from stdin;\n1\n2\n\\.", DIALECTS[0], &["1: copy t from stdin 1\n2\n"]),
             (
                 "create function f() returns int begin atomic select 1; end;\n\\restrict a;b\nselect 2",
                 DIALECTS[0],

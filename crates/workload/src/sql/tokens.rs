@@ -8,7 +8,10 @@
 
 use std::fmt;
 
+use memchr::memchr2;
 use rqps_dbms::{Backslash, Body, Lexis};
+
+use super::lines::feeds;
 
 /// Where a value is put into a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -254,8 +257,7 @@ impl<'a> Tokens<'a> {
     }
 
     fn advance(&mut self, bytes: usize) {
-        let taken = &self.rest().as_bytes()[..bytes];
-        self.line += taken.iter().filter(|byte| **byte == b'\n').count() as u32;
+        self.line += feeds(&self.rest().as_bytes()[..bytes]);
         self.at += bytes;
     }
 
@@ -385,23 +387,22 @@ impl<'a> Tokens<'a> {
         Part::Mark
     }
 
-    /// What stands in quotes, the first of which begins here.
+    /// What stands in quotes, the first of which begins here. All quotes are ASCII, so that bytes
+    /// are looked at: a dump is mostly literals.
     fn quoted(&mut self, close: char, escapes: bool, what: &str) -> Result<Part, SqlTextError> {
-        let rest = self.rest();
-        let mut chars = rest.char_indices().skip(1).peekable();
-        while let Some((at, c)) = chars.next() {
-            if c == '\\' && escapes {
-                chars.next();
-            } else if c == close {
-                match chars.peek() {
-                    Some((_, next)) if *next == close && close != ']' => drop(chars.next()),
-                    _ => {
-                        let is_name = what == "name";
-                        self.advance(at + close.len_utf8());
-                        return Ok(if is_name { Part::Name } else { Part::Literal });
-                    }
-                }
+        let bytes = self.rest().as_bytes();
+        let quote = close as u8;
+        let escape = if escapes { b'\\' } else { quote };
+        let mut at = 1;
+        while let Some(found) = memchr2(quote, escape, bytes.get(at..).unwrap_or_default()) {
+            at += found;
+            let is_doubled = close != ']' && bytes.get(at + 1) == Some(&quote);
+            if bytes[at] == quote && !is_doubled {
+                self.advance(at + 1);
+                return Ok(if what == "name" { Part::Name } else { Part::Literal });
             }
+            // A quote twice, or a backslash and what it is before.
+            at += 2;
         }
         let what = format!("the {what} that begins here does not end: {close} is missing");
         Err(open(self.line, &what))
