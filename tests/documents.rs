@@ -10,7 +10,7 @@ use std::process::Command;
 use pages::{Page, pages, root};
 
 /// What no test runs, by how the command begins, and why. Every other command of a page is run.
-const NOT_RUN: [(&str, &str); 35] = [
+const NOT_RUN: [(&str, &str); 36] = [
     (
         "rqps compare old=postgres@17.6 new=postgres@18.0 --workload micro:point-query --",
         "tests/servers/latency.rs compares at a rate and at a level, which take minutes here",
@@ -20,6 +20,10 @@ const NOT_RUN: [(&str, &str); 35] = [
         "tests/servers/configs.rs starts servers with a library that every machine can make",
     ),
     ("rqps compare postgres@17.6 ours=", "tests/servers/images.rs starts servers of images"),
+    (
+        "rqps tpcc postgres@18",
+        "tests/servers/tpcc.rs has clients that think for less than a minute",
+    ),
     ("rqps bisect", "tests/servers/bisect.rs searches in a repository of its own"),
     ("git bisect run", "tests/servers/bisect.rs runs it with a small library"),
     ("rqps sql capture", "tests/servers/capture.rs captures from servers and their logs"),

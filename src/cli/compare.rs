@@ -117,6 +117,9 @@ pub(crate) struct Arguments {
     /// Create the foreign keys of the standard (tpcc).
     #[arg(long, help_heading = MEASURE)]
     foreign_keys: bool,
+    /// Rest before each transaction, as the standard has it: 21 s on average (tpcc).
+    #[arg(long, help_heading = MEASURE, conflicts_with_all = ["rate", "slo"])]
+    think: bool,
     /// Start operations when they are due, N per second, not one after the other
     ///
     /// An operation is timed from when it was due, so that one that waits for a slow one before it
@@ -448,6 +451,7 @@ impl Arguments {
             skips_load_errors: self.load_errors.skips,
             stock_key: self.stock_key,
             foreign_keys: self.foreign_keys,
+            think: self.think,
             read_only: self.limits.read_only,
         };
         Ok(asked.plan()?)

@@ -103,6 +103,28 @@ fn keys_are_for_this_workload_and_for_those_that_have_them() {
 }
 
 #[test]
+#[ignore = "nightly: clients think for most of a minute"]
+fn clients_that_think_make_a_transaction_each_20_seconds() {
+    let rqps = Rqps::new();
+    let ended = rqps.start("tpcc", "postgres@17.6 --secs 40 --clients 20 --think").finish().ok();
+    assert!(ended.stdout.contains("20 clients, keying and think times"), "{}", ended.stdout);
+    // One per second is expected of all.
+    let rate = RunResult::of(&rqps.out()).step("tpcc")["throughput"].as_f64().unwrap();
+    assert!((0.4..2.0).contains(&rate), "{rate} transactions per second");
+    rqps.assert_nothing_is_left();
+}
+
+#[test]
+fn thinking_is_for_whole_runs_of_this_workload() {
+    let rqps = Rqps::new();
+    let compare = |arguments: &str| rqps.run(&format!("compare sqlite again=sqlite {arguments}"));
+    compare("--workload tpcc:1 --think --method slices")
+        .refuses(2, &["rest for longer than a slice", "--method runs"]);
+    compare("--workload micro:point-query --think").refuses(2, &["--think", "tpcc:1"]);
+    compare("--workload tpcc:1 --think --rate 10").expect_code(2);
+}
+
+#[test]
 fn its_statements_are_shown_for_a_dbms() {
     let rqps = Rqps::new();
     let shown = |dbms: &str| rqps.run(&format!("tpcc show {dbms}")).ok().stdout;

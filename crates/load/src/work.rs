@@ -13,6 +13,12 @@ pub trait Work: Send {
     /// returns early once `halt` says that the run is abandoned.
     fn make(&mut self, halt: &Halt) -> Result<(), Error>;
 
+    /// Nanoseconds between the end of the last operation and the start of the prepared one, part of
+    /// neither: a person at a terminal types and thinks.
+    fn rest(&self) -> u64 {
+        0
+    }
+
     /// Performs the prepared operation and returns its effect. Called again for the same operation
     /// after an error of [`ErrorClass::Retry`].
     fn execute(&mut self) -> Result<Effect, Error>;

@@ -117,6 +117,15 @@ impl<C: Clock> Worker<C> {
             if let Some(intended) = intended {
                 self.clock.sleep_until(intended, halt);
             }
+            let rest = self.work.rest();
+            if rest > 0 {
+                let over = ended + rest;
+                self.clock.sleep_until(over.min(deadline), halt);
+                if over >= deadline {
+                    ended = self.clock.now();
+                    break;
+                }
+            }
             if halt.is_abandoned() {
                 break;
             }

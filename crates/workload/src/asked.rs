@@ -84,8 +84,8 @@ pub(crate) struct Comparable {
     pub(crate) has_options: bool,
     /// Its load is SQL that a user has written.
     pub(crate) loads_given_sql: bool,
-    /// Its tables have keys that can be chosen.
-    pub(crate) has_keys: bool,
+    /// It has the options of the standard TPC-C: keys that can be chosen, and times to think.
+    pub(crate) is_tpcc: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -114,6 +114,8 @@ pub struct Asked<'a> {
     pub skips_load_errors: bool,
     pub stock_key: Option<StockKey>,
     pub foreign_keys: bool,
+    /// Clients rest before each operation.
+    pub think: bool,
     /// Nothing may be made: the tables are those that servers have.
     pub read_only: bool,
 }
@@ -139,8 +141,9 @@ impl Asked<'_> {
             return Err(FlagError(reason.to_string()));
         }
         let of = self.workload.of;
-        if !of.has_keys && (self.stock_key.is_some() || self.foreign_keys) {
-            let reason = "--stock-key and --foreign-keys need --workload tpcc:1. Drop them";
+        if !of.is_tpcc && (self.stock_key.is_some() || self.foreign_keys || self.think) {
+            let reason =
+                "--stock-key, --foreign-keys and --think need --workload tpcc:1. Drop them";
             return Err(FlagError(reason.to_string()));
         }
         (of.ask)(self)

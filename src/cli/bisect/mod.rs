@@ -237,6 +237,7 @@ impl Arguments {
             skips_load_errors: false,
             stock_key: None,
             foreign_keys: false,
+            think: false,
             read_only: false,
         };
         let mut comparison = Comparison::new(asked.plan()?);

@@ -49,6 +49,7 @@ fn world(other: &[(u32, Fault)]) -> World {
         skips_load_errors: false,
         stock_key: None,
         foreign_keys: false,
+        think: false,
         read_only: false,
     };
     assert_eq!(world.plan.contenders[0].dbms, Dbms::Sqlite);

@@ -32,11 +32,16 @@ struct Takes<F> {
     clock: Manual,
     number: u64,
     nanos: F,
+    rest: u64,
 }
 
 impl<F: FnMut(u64) -> u64 + Send> Work for Takes<F> {
     fn make(&mut self, _halt: &Halt) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn rest(&self) -> u64 {
+        self.rest
     }
 
     fn execute(&mut self) -> Result<Effect, Error> {
@@ -56,8 +61,17 @@ fn run(
     until: Until,
     nanos: impl FnMut(u64) -> u64 + Send + 'static,
 ) -> (Tally, u64) {
+    run_with_rests(0, schedule, until, nanos)
+}
+
+fn run_with_rests(
+    rest: u64,
+    schedule: Schedule,
+    until: Until,
+    nanos: impl FnMut(u64) -> u64 + Send + 'static,
+) -> (Tally, u64) {
     let clock = Manual::default();
-    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos });
+    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos, rest });
     let mut worker = Worker { work, live: Arc::new(Live::default()), recorder: None, clock };
     let ended = worker.run(schedule, until, 0, &Halt::default()).unwrap();
     (worker.finish(), ended)
@@ -108,7 +122,7 @@ fn a_stall_of_a_second_in_ten_is_in_the_95th_percentile() {
 fn operations_beyond_a_limit_are_counted_from_when_they_were_due() {
     let clock = Manual::default();
     let nanos = |number| if number % 10 == 0 { 30 * MS } else { MS };
-    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos });
+    let work = Box::new(Takes { clock: clock.clone(), number: 0, nanos, rest: 0 });
     let live = Arc::new(Live::default());
     let mut worker = Worker { work, live: live.clone(), recorder: None, clock };
     let schedule = Schedule::Uniform { per_second: 100.0 };
@@ -124,6 +138,15 @@ fn operations_beyond_a_limit_are_counted_from_when_they_were_due() {
     assert_eq!(live.late(), 30);
     worker.forget();
     assert_eq!(live.late(), 0);
+}
+
+#[test]
+fn rests_are_part_of_no_operation_and_end_with_the_time() {
+    let of_ten_seconds = Until::Elapsed(Duration::from_secs(10));
+    let (tally, ended) = run_with_rests(2 * SECOND, Schedule::Closed, of_ten_seconds, |_| SECOND);
+    // From 2 to 3, 5 to 6 and 8 to 9; the next would begin at 11.
+    assert_eq!((tally.operations, ended), (3, 10 * SECOND));
+    assert_eq!(percent_within(&tally.service, SECOND), 100.0);
 }
 
 #[test]

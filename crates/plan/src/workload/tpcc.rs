@@ -30,6 +30,9 @@ pub struct Tpcc {
     /// The tables have the foreign keys of the standard.
     #[serde(default)]
     pub foreign_keys: bool,
+    /// Clients rest before each transaction, as the standard has it.
+    #[serde(default)]
+    pub think: bool,
     /// The tables are checked by the consistency conditions, and against what was done to them.
     pub check: bool,
 }
@@ -88,7 +91,7 @@ const MOST_CLIENTS: u32 = 10_000;
 const ROWS_OF_WAREHOUSE: u64 = 1_000_000;
 
 impl Tpcc {
-    /// `, stock key iw, foreign keys`: what differs from the default.
+    /// `, stock key iw, foreign keys`, …: what differs from the default.
     fn options(&self) -> String {
         let mut text = String::new();
         if self.stock_key != StockKey::default() {
@@ -96,6 +99,9 @@ impl Tpcc {
         }
         if self.foreign_keys {
             text += ", foreign keys";
+        }
+        if self.think {
+            text += ", keying and think times";
         }
         text
     }
@@ -137,6 +143,7 @@ impl Specification for Tpcc {
             _ => "1 % of lines, 15 % of payments",
         };
         let keys = if self.foreign_keys { "as in the standard" } else { "none" };
+        let rests = if self.think { "as in the standard" } else { "none" };
         let checks = if self.check { "after the load and after the transactions" } else { "none" };
         vec![
             ("result", "derived from TPC-C, not a TPC result".to_string()),
@@ -147,7 +154,7 @@ impl Specification for Tpcc {
             ("other warehouses", remote.to_string()),
             ("primary key of the stock", self.stock_key.to_string()),
             ("foreign keys", keys.to_string()),
-            ("keying and think times", "none".to_string()),
+            ("keying and think times", rests.to_string()),
             ("checks", checks.to_string()),
         ]
     }
@@ -214,6 +221,14 @@ impl Specification for Tpcc {
         Err(SpecificationError(wrong))
     }
 
+    fn refused_by_slices(&self, _tests: &[String]) -> Option<String> {
+        self.think.then(|| {
+            "clients rest for longer than a slice lasts. Use --method runs, or drop --method or \
+             --think"
+                .to_string()
+        })
+    }
+
     fn flags(&self, _test: &str) -> Vec<(&'static str, String)> {
         let mut flags = vec![
             ("workload", format!("tpcc:{}", self.warehouses)),
@@ -224,6 +239,9 @@ impl Specification for Tpcc {
         }
         if self.foreign_keys {
             flags.push(("foreign-keys", String::new()));
+        }
+        if self.think {
+            flags.push(("think", String::new()));
         }
         flags
     }
@@ -240,6 +258,7 @@ mod tests {
             time: Span(Duration::from_secs(1)),
             stock_key: StockKey::Wi,
             foreign_keys: false,
+            think: false,
             check: true,
         }
     }
@@ -247,6 +266,10 @@ mod tests {
     #[test]
     fn options_that_change_the_numbers_are_in_its_names() {
         let keyed = Tpcc { stock_key: StockKey::Iw, foreign_keys: true, warehouses: 2, ..plan() };
+        let resting = Tpcc { think: true, ..plan() };
+        assert!(resting.phrase().ends_with(", one client, keying and think times"));
+        assert!(resting.flags("tpcc").contains(&("think", String::new())));
+        assert!(resting.refused_by_slices(&[]).is_some() && keyed.refused_by_slices(&[]).is_none());
         assert_eq!(plan().size(), "tpcc, warehouses: 1, clients: 1");
         assert_eq!(keyed.size(), "tpcc, warehouses: 2, clients: 1, stock key iw, foreign keys");
         assert!(

@@ -1,6 +1,7 @@
 //! A client at its terminal: it plays the cards of one deck after another.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rqps_load::{Effect, Halt, Statements, Work, now};
 use rqps_wire::{Error, ErrorClass, Interrupter};
@@ -28,10 +29,13 @@ pub(super) struct CardPlayer {
     /// When the first attempt at a transaction began.
     began: Option<u64>,
     unit: Played,
+    /// It rests before each card.
+    rests: bool,
     /// The number of the next deck.
     next: u64,
-    /// The cards of this one, and how many were played.
+    /// The cards of this one with the rest before each, and how many were played.
     cards: Vec<Card>,
+    rest: Vec<Duration>,
     played: usize,
     /// The part of the operation that was done before an error.
     before_error: Effect,
@@ -51,8 +55,10 @@ impl CardPlayer {
             times: None,
             began: None,
             unit,
+            rests: false,
             next: 0,
             cards: Vec::new(),
+            rest: Vec::new(),
             played: 0,
             before_error: Effect::default(),
         }
@@ -61,6 +67,11 @@ impl CardPlayer {
     /// Records the time of each transaction, with its retries.
     pub(super) fn timed(self, times: Arc<TransactionTimes>) -> CardPlayer {
         CardPlayer { times: Some(times), ..self }
+    }
+
+    /// Whether it rests before each card.
+    pub(super) fn resting(self, rests: bool) -> CardPlayer {
+        CardPlayer { rests, ..self }
     }
 
     /// Plays the next card; its transaction is what the rate counts.
@@ -101,10 +112,16 @@ impl Work for CardPlayer {
         self.before_error = Effect::default();
         if self.played == self.cards.len() {
             self.cards = self.dealer.deal(self.next);
+            self.rest = self.dealer.rests(self.next, &self.cards);
             self.next += 1;
             self.played = 0;
         }
         Ok(())
+    }
+
+    fn rest(&self) -> u64 {
+        let rest = self.rest.get(self.played).filter(|_| self.rests);
+        rest.map_or(0, |rest| rest.as_nanos() as u64)
     }
 
     fn execute(&mut self) -> Result<Effect, Error> {

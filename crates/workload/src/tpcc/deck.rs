@@ -1,6 +1,8 @@
 //! Decks of cards: what each transaction does. The seed, the client and the number of a deck decide
 //! all of it, so that contenders do the same.
 
+use std::time::Duration;
+
 use rand::RngExt;
 
 use super::dice::{Constants, shuffle};
@@ -10,6 +12,11 @@ use crate::random::{Random, derive, stream};
 
 /// The use of the streams of decks.
 const DECKS: u64 = 3;
+/// … and within a deck, of the rests before its cards.
+const RESTS: u64 = 1;
+
+/// The longest time to think, in means.
+const LONGEST_THOUGHT: f64 = 10.0;
 
 /// Cards of a deck.
 pub(super) const CARDS: usize = 23;
@@ -112,6 +119,20 @@ impl Dealer {
         kinds.into_iter().map(|kind| self.card(random, kind)).collect()
     }
 
+    /// How long the terminal rests before each card of a deck: to type what it needs, and to think
+    /// (clauses 5.2.5.2 and 5.2.5.4).
+    pub(super) fn rests(&self, number: u64, cards: &[Card]) -> Vec<Duration> {
+        let random = &mut stream(self.seed, &[number, RESTS]);
+        let rest = |card: &Card| {
+            let (keying, mean) = card.kind().rests();
+            // Of those below 1, none is 0.
+            let share = 1.0 - random.random::<f64>();
+            let thinking = (-share.ln()).min(LONGEST_THOUGHT) * mean;
+            Duration::from_secs_f64(keying + thinking)
+        };
+        cards.iter().map(rest).collect()
+    }
+
     fn card(&self, random: &mut Random, kind: TransactionKind) -> Card {
         match kind {
             TransactionKind::NewOrder => Card::NewOrder(self.new_order(random)),
@@ -187,6 +208,33 @@ mod tests {
 
     fn dealer(client: u32, warehouses: u32) -> Dealer {
         Dealer::new(7, 0, client, warehouses, Cardinality::STANDARD)
+    }
+
+    #[test]
+    fn rests_are_those_of_the_standard_by_kind() {
+        let (dealer, mut sums) = (dealer(1, 2), [(0.0, 0.0_f64, 0); 5]);
+        for number in 0..2_000 {
+            let cards = dealer.deal(number);
+            let rests = dealer.rests(number, &cards);
+            assert_eq!(rests, dealer.rests(number, &cards));
+            for (card, rest) in cards.iter().zip(rests) {
+                let (keying, mean) = card.kind().rests();
+                let thinking = rest.as_secs_f64() - keying;
+                let (sum, most, count) = sums[card.kind() as usize];
+                assert!((0.0..=10.0 * mean + 1e-6).contains(&thinking), "{thinking}");
+                sums[card.kind() as usize] = (sum + thinking / mean, most.max(thinking), count + 1);
+            }
+        }
+        for (sum, _, count) in sums {
+            // The mean of an exponential draw, within four of its standard errors.
+            let (mean, error) = (sum / f64::from(count), 1.0 / f64::from(count).sqrt());
+            assert!((mean - 1.0).abs() < 4.0 * error, "{mean} of {count}");
+        }
+        let of = |kind: TransactionKind| kind.rests();
+        assert_eq!(
+            TransactionKind::ALL.map(of),
+            [(18.0, 12.0), (3.0, 12.0), (2.0, 10.0), (2.0, 5.0), (2.0, 5.0)]
+        );
     }
 
     #[test]

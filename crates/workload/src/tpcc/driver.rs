@@ -60,6 +60,7 @@ pub(crate) fn tasks(plan: &Tpcc) -> Vec<Task> {
         checked_rows: if plan.check { rows } else { 0 },
         ends: true,
         is_numbered: true,
+        alone: plan.think.then_some("clients rest for longer than a slice lasts"),
         ..Task::new(name, "Transactions", Class::ReadWrite)
     };
     vec![load, transactions]
@@ -151,7 +152,8 @@ impl TpccDriver<'_> {
             Method::Slices => CardPlayer::new(session, dealer, ledger, Played::Deck),
             Method::Runs => {
                 let times = self.times.borrow().clone();
-                CardPlayer::new(session, dealer, ledger, Played::Transaction).timed(times)
+                let player = CardPlayer::new(session, dealer, ledger, Played::Transaction);
+                player.timed(times).resting(self.plan.think)
             }
         })
     }

@@ -27,6 +27,12 @@ pub(crate) struct TpccFlags {
     /// Create the foreign keys of the standard.
     #[arg(long)]
     foreign_keys: bool,
+    /// Rest before each transaction, as the standard has it
+    ///
+    /// A client types for 2 to 18 s and thinks for 5 to 12 s on average, by the kind of the
+    /// transaction. The standard has ten of them for each warehouse.
+    #[arg(long)]
+    think: bool,
     /// Do not check the data.
     #[arg(long)]
     no_check: bool,
@@ -34,9 +40,9 @@ pub(crate) struct TpccFlags {
 
 impl Reads for TpccFlags {
     fn workload(self) -> Result<Workload, FlagError> {
-        let TpccFlags { warehouses, clients, secs: time, stock_key, foreign_keys, no_check } = self;
-        let check = !no_check;
-        Ok(Tpcc { warehouses, clients, time, stock_key, foreign_keys, check }.into())
+        let TpccFlags { warehouses, clients, secs: time, stock_key, .. } = self;
+        let (foreign_keys, think, check) = (self.foreign_keys, self.think, !self.no_check);
+        Ok(Tpcc { warehouses, clients, time, stock_key, foreign_keys, think, check }.into())
     }
 }
 
@@ -53,6 +59,6 @@ pub(crate) fn asked(asked: &Asked<'_>) -> Result<Workload, FlagError> {
     })?;
     let (time, clients) = (asked.secs.unwrap_or_else(|| (asked.fitting)(1)), asked.clients);
     let (stock_key, check) = (asked.stock_key.unwrap_or_default(), asked.check);
-    let foreign_keys = asked.foreign_keys;
-    Ok(Tpcc { warehouses, clients, time, stock_key, foreign_keys, check }.into())
+    let (foreign_keys, think) = (asked.foreign_keys, asked.think);
+    Ok(Tpcc { warehouses, clients, time, stock_key, foreign_keys, think, check }.into())
 }

@@ -37,6 +37,16 @@ impl TransactionKind {
         }
     }
 
+    /// Seconds to type what it needs, and to think on average (clause 5.2.5.7).
+    pub(super) fn rests(self) -> (f64, f64) {
+        match self {
+            TransactionKind::NewOrder => (18.0, 12.0),
+            TransactionKind::Payment => (3.0, 12.0),
+            TransactionKind::OrderStatus => (2.0, 10.0),
+            TransactionKind::Delivery | TransactionKind::StockLevel => (2.0, 5.0),
+        }
+    }
+
     /// How many there are in a deck.
     pub(super) fn cards(self) -> usize {
         match self {

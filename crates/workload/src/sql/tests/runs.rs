@@ -63,6 +63,7 @@ pub(super) fn plan(folder: &Path) -> Result<Workload, String> {
         skips_load_errors: false,
         stock_key: None,
         foreign_keys: false,
+        think: false,
         read_only: false,
     };
     asked.plan().map_err(|error| error.to_string())

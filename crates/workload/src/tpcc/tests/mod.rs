@@ -41,6 +41,7 @@ fn plan() -> Tpcc {
         time: Span(Duration::from_secs(1)),
         stock_key: StockKey::Wi,
         foreign_keys: false,
+        think: false,
         check: true,
     }
 }
