@@ -93,7 +93,7 @@ fn keys_are_for_this_workload_and_for_those_that_have_them() {
     };
     let two = "sqlite more=sqlite?mmap_size=256M";
     let error = refused(&format!("{two} --workload micro:scan --foreign-keys"));
-    assert!(error.contains("--foreign-keys need --workload tpcc:1"), "{error}");
+    assert!(error.contains("--foreign-keys and --think need --workload tpcc:1"), "{error}");
     let error = refused(&format!("{two} --workload tpcc:1 --foreign-keys"));
     assert!(error.contains("Drop --foreign-keys"), "{error}");
     let error = refused(&format!("{two} --workload tpcc:all"));
