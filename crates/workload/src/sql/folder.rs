@@ -14,7 +14,7 @@ use super::csv::NamedColumns;
 use super::dump::is_dump_folder;
 use super::faults::{FaultNotes, FolderError, FolderFaults};
 use super::lines::without_compression;
-use super::loaded::{CsvFile, LoadedFile};
+use super::loaded::{LoadedFile, RowsFile, RowsFormat};
 use super::options::{Encoding, FolderOptions, NOT_UTF8};
 use super::parameter::{QueryParameter, ValueSource};
 use super::placeholders::{Bound, bind};
@@ -70,7 +70,7 @@ pub(crate) struct MadeRows {
 const OPTIONS: &str = "workload.toml";
 const QUERIES: &str = "queries";
 const NOT_LOADED: &str =
-    "it is not loaded. Write a file .sql or .csv, which may be compressed (.gz, .zst), or .dump";
+    "it is not loaded. Write .sql or .csv, which may be compressed (.gz, .zst), .parquet or .dump";
 
 /// How much of a folder is read: clients need no data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -137,7 +137,7 @@ fn read_single(mut reader: Reader) -> Result<SqlFolder, FolderFaults> {
         match load {
             LoadedFile::Sql(script) => script.file.clone_from(&file),
             // A workload in one file has no files of rows.
-            LoadedFile::Csv(_) => {}
+            LoadedFile::Rows(_) => {}
         }
     }
     read.queries.iter_mut().for_each(|query| query.file.clone_from(&file));
@@ -329,13 +329,17 @@ impl Reader {
         match without_compression(&name).rsplit_once('.') {
             _ if self.is_dump(&file) => self.restored(file).map(LoadedFile::Sql),
             Some((_, "sql")) => self.checked_script(file).map(LoadedFile::Sql),
-            Some((stem, "csv")) => {
-                let path = self.path(&file)?;
-                let table = table(stem).to_string();
-                CsvFile::checked((file, path), table, self.encoding).map(LoadedFile::Csv)
+            Some((stem, "csv")) => self.rows(file, stem, RowsFormat::Csv(self.encoding)),
+            Some((stem, end @ "parquet")) if name.ends_with(end) => {
+                self.rows(file, stem, RowsFormat::Parquet)
             }
             _ => Err(FolderError::new(&file, NOT_LOADED)),
         }
+    }
+
+    fn rows(&self, file: String, stem: &str, of: RowsFormat) -> Result<LoadedFile, FolderError> {
+        let (path, table) = (self.path(&file)?, table(stem).to_string());
+        RowsFile::checked((file, path), table, of).map(LoadedFile::Rows)
     }
 
     /// Whether it is in a format of pg_dump's own: a file, or a folder.

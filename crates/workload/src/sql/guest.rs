@@ -106,7 +106,7 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
     let loads = folder.loads.iter();
     let loaded = loads.filter_map(|load| match load {
         LoadedFile::Sql(script) => Some(script),
-        LoadedFile::Csv(_) => None,
+        LoadedFile::Rows(_) => None,
     });
     for script in folder.schema.iter().chain(loaded).chain(&folder.indexes) {
         let lists: [&[&[&str]]; 4] = [&STRUCTURE, &CONTENT, &ROWS, &CONTENT_OF_MYSQL];
@@ -120,10 +120,10 @@ pub(super) fn tables(folder: &SqlFolder, lexis: Lexis) -> Result<Vec<String>, Fo
         noted.0.extend(read.err());
     }
     for load in &folder.loads {
-        if let LoadedFile::Csv(csv) = load
-            && csv.table.contains('.')
+        if let LoadedFile::Rows(rows) = load
+            && rows.table.contains('.')
         {
-            noted.0.push(FolderError::new(&csv.file, elsewhere(&csv.table)));
+            noted.0.push(FolderError::new(&rows.file, elsewhere(&rows.table)));
         }
     }
     for query in &folder.queries {
@@ -141,7 +141,7 @@ pub(super) fn check_reading(folder: &SqlFolder, lexis: Lexis) -> Result<(), Fold
     let mut noted = FaultNotes::default();
     let loaded = folder.loads.iter().map(|load| match load {
         LoadedFile::Sql(script) => &script.file,
-        LoadedFile::Csv(csv) => &csv.file,
+        LoadedFile::Rows(rows) => &rows.file,
     });
     let scripts = folder.schema.iter().chain(&folder.indexes).map(|script| &script.file);
     for file in scripts.chain(loaded) {

@@ -6,7 +6,7 @@ use rqps_wire::{Connection, Error, scalar};
 
 use super::csv::Record;
 use super::folder::SqlFolder;
-use super::loaded::{CsvFile, LoadedFile, size};
+use super::loaded::{LoadedFile, RowsFile, size};
 use super::parameter::ValueType;
 use super::script::SqlScript;
 use crate::task::WorkloadError;
@@ -45,7 +45,7 @@ pub(super) fn fill(
     for load in &folder.loads {
         match load {
             LoadedFile::Sql(script) => run(connection, script, dialect, on_refused)?,
-            LoadedFile::Csv(csv) => load_rows(connection, csv, dialect.lexis, on_refused)?,
+            LoadedFile::Rows(file) => load_rows(connection, file, dialect.lexis, on_refused)?,
         }
     }
     if let Some(rows) = &folder.rows {
@@ -60,24 +60,24 @@ pub(super) fn fill(
 /// Inserts the rows of a file while it is read.
 fn load_rows(
     connection: &mut dyn Connection,
-    csv: &CsvFile,
+    file: &RowsFile,
     lexis: Lexis,
     on_refused: &mut OnRefused<'_>,
 ) -> Result<(), WorkloadError> {
     connection.run("BEGIN")?;
-    let mut rows = csv.rows()?;
+    let mut rows = file.rows()?;
     loop {
         let (mut batch, mut bytes): (Vec<(u32, Record)>, u64) = Default::default();
         while batch.len() < BATCH && bytes < BATCH_BYTES {
             let Some(row) = rows.next() else { break };
-            let row = row.map_err(|wrong| csv.wrong(wrong))?;
+            let row = row.map_err(|wrong| file.wrong(wrong))?;
             bytes += size(&row.1);
             batch.push(row);
         }
         let Some((line, _)) = batch.first() else { break };
-        let sql = insert(&csv.table, &rows.names, &batch, lexis);
+        let sql = insert(&file.table, &rows.names, &batch, lexis);
         let done = connection.run(&sql).map(drop);
-        note(done, |source| refused(&csv.file, *line, &sql, source), on_refused)?;
+        note(done, |source| refused(&file.file, *line, &sql, source), on_refused)?;
     }
     connection.run("COMMIT")?;
     Ok(())

@@ -7,6 +7,7 @@ use super::csv::{NamedRows, Record};
 use super::faults::FolderError;
 use super::lines::{TextLines, open};
 use super::options::Encoding;
+use super::parquet;
 use super::script::SqlScript;
 use super::tokens::SqlTextError;
 
@@ -14,7 +15,7 @@ use super::tokens::SqlTextError;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LoadedFile {
     Sql(SqlScript),
-    Csv(CsvFile),
+    Rows(RowsFile),
 }
 
 impl LoadedFile {
@@ -22,44 +23,69 @@ impl LoadedFile {
     pub(super) fn bytes(&self) -> u64 {
         match self {
             LoadedFile::Sql(script) => script.bytes,
-            LoadedFile::Csv(csv) => csv.bytes,
+            LoadedFile::Rows(rows) => rows.bytes,
         }
     }
 }
 
 /// A file of rows. They are not held in memory, but read from the file again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct CsvFile {
+pub(crate) struct RowsFile {
     /// Below the folder.
     pub(crate) file: String,
     pub(crate) table: String,
     path: PathBuf,
-    encoding: Encoding,
+    format: RowsFormat,
     /// Of its values.
     bytes: u64,
 }
 
-impl CsvFile {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RowsFormat {
+    Csv(Encoding),
+    Parquet,
+}
+
+/// The rows with their lines or numbers, from the first on.
+pub(crate) struct LoadedRows {
+    pub(crate) names: Vec<String>,
+    pub(super) rows: Box<dyn Iterator<Item = Result<(u32, Record), SqlTextError>>>,
+}
+
+impl Iterator for LoadedRows {
+    type Item = Result<(u32, Record), SqlTextError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.rows.next()
+    }
+}
+
+impl RowsFile {
     /// All rows are read once, so that what is wrong in one of them is told before anything is
     /// loaded.
     pub(super) fn checked(
         (file, path): (String, PathBuf),
         table: String,
-        encoding: Encoding,
-    ) -> Result<CsvFile, FolderError> {
-        let mut csv = CsvFile { file, table, path, encoding, bytes: 0 };
-        for row in csv.rows()? {
-            let (_, row) = row.map_err(|wrong| csv.wrong(wrong))?;
-            csv.bytes += size(&row);
+        format: RowsFormat,
+    ) -> Result<RowsFile, FolderError> {
+        let mut all = RowsFile { file, table, path, format, bytes: 0 };
+        for row in all.rows()? {
+            let (_, row) = row.map_err(|wrong| all.wrong(wrong))?;
+            all.bytes += size(&row);
         }
-        Ok(csv)
+        Ok(all)
     }
 
-    /// Its rows with their lines, from the first on.
-    pub(crate) fn rows(&self) -> Result<NamedRows<'static>, FolderError> {
+    pub(crate) fn rows(&self) -> Result<LoadedRows, FolderError> {
         let wrong = |it: io::Error| FolderError::new(&self.file, format!("cannot read it: {it}"));
-        let lines = TextLines::new(open(&self.path).map_err(wrong)?, self.encoding);
-        NamedRows::begin(lines).map_err(|wrong| self.wrong(wrong))
+        let rows = match self.format {
+            RowsFormat::Csv(encoding) => {
+                NamedRows::begin(TextLines::new(open(&self.path).map_err(wrong)?, encoding))
+                    .map(|rows| LoadedRows { names: rows.names.clone(), rows: Box::new(rows) })
+            }
+            RowsFormat::Parquet => parquet::rows(&self.path),
+        };
+        rows.map_err(|wrong| self.wrong(wrong))
     }
 
     /// What is wrong in a line of it.

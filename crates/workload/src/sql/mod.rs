@@ -20,6 +20,7 @@ mod load;
 mod loaded;
 mod options;
 mod parameter;
+mod parquet;
 mod placeholders;
 mod query;
 mod refused;

@@ -33,7 +33,7 @@ fn compressed_data_are_data() {
         let packed = compress(b"id\n1\n2\n");
         fs::write(&file, &packed).unwrap();
         let read = read_for(folder.path(), "sqlite").unwrap();
-        let LoadedFile::Csv(csv) = &read.loads[0] else { panic!("{:?}", read.loads) };
+        let LoadedFile::Rows(csv) = &read.loads[0] else { panic!("{:?}", read.loads) };
         let rows: Vec<_> = csv.rows().unwrap().collect::<Result<_, _>>().unwrap();
         let row = |line, text: &str| (line, vec![Some(text.to_string())]);
         assert_eq!((csv.table.as_str(), rows), ("t", vec![row(2, "1"), row(3, "2")]));

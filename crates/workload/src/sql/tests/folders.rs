@@ -96,7 +96,7 @@ fn a_folder_is_read_for_each_dbms() {
     let [first, orders] = &postgres.loads[..] else { panic!("{:?}", postgres.loads) };
     assert!(matches!(first, LoadedFile::Sql(script) if script.file == "load/01-first.sql"));
     assert!(
-        matches!(orders, LoadedFile::Csv(it) if it.table == "orders" && it.rows().unwrap().count() == 2)
+        matches!(orders, LoadedFile::Rows(it) if it.table == "orders" && it.rows().unwrap().count() == 2)
     );
 
     let [orders_of, pay] = &postgres.queries[..] else { panic!("{:?}", postgres.queries) };
@@ -253,8 +253,8 @@ const WRONG: &[(&[(&str, &str)], &str)] = &[
     (&[("params/a.csv", "id,x\n1\n")], "params/a.csv:2: 1 fields, but the first line has 2 names"),
     (&[("params/a.txt", "id")], "params/a.txt: it is not a file .csv"),
     (
-        &[("load/a.parquet", "")],
-        "load/a.parquet: it is not loaded. Write a file .sql or .csv, which may be compressed (.gz, .zst), or .dump",
+        &[("load/a.xlsx", "")],
+        "load/a.xlsx: it is not loaded. Write .sql or .csv, which may be compressed (.gz, .zst), .parquet or .dump",
     ),
     (
         &[("load/a.sql", "insert into t values (:a)")],
