@@ -6,8 +6,8 @@ use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use jiff::civil::Time;
-use jiff::{SignedDuration, Timestamp};
+use jiff::civil::{Time, date};
+use jiff::{SignedDuration, Span, Timestamp};
 use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
@@ -106,7 +106,7 @@ fn meaning(field: &Type) -> Result<ColumnMeaning, SqlTextError> {
 
 /// The text of a value; none for NULL.
 fn text(field: &Field, meaning: ColumnMeaning) -> Result<Option<String>, String> {
-    let beyond = |it: jiff::Error| format!("{field} is beyond what can be told: {it}");
+    let beyond = |it: jiff::Error| format!("its time is beyond the year 9999: {it}");
     let text = match (field, meaning) {
         (Field::Null, _) => return Ok(None),
         (_, ColumnMeaning::Time(nanos)) => {
@@ -119,6 +119,10 @@ fn text(field: &Field, meaning: ColumnMeaning) -> Result<Option<String>, String>
             let time = Timestamp::from_nanosecond(since).map_err(beyond)?;
             let zone = if is_instant { "+00:00" } else { "" };
             format!("{}{zone}", time.strftime("%F %T%.f"))
+        }
+        (Field::Date(days), _) => {
+            let since = Span::new().try_days(*days).map_err(beyond)?;
+            date(1970, 1, 1).checked_add(since).map_err(beyond)?.to_string()
         }
         (Field::Bytes(bytes), ColumnMeaning::Uuid) => {
             let hex: String = bytes.data().iter().map(|byte| format!("{byte:02x}")).collect();
@@ -229,6 +233,9 @@ mod tests {
         assert!(told(&path).starts_with("1: cannot read it: "), "{}", told(&path));
         let failed = guarded(7, || -> u32 { panic!("as the library does") }).unwrap_err();
         assert!(failed.to_string().starts_with("7: it is damaged"), "{failed}");
+        written(&path, "message m { optional int32 a (DATE); }");
+        let beyond = rows(&path).unwrap().next().unwrap().unwrap_err().to_string();
+        assert!(beyond.starts_with("1: column 'a': its time is beyond"), "{beyond}");
         for (column, expected) in [
             ("optional group a { optional binary b (UTF8); }", "1: column 'a' is nested"),
             ("optional binary a (BSON);", "1: column 'a' has a type that is not loaded"),
