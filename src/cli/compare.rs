@@ -117,7 +117,7 @@ pub(crate) struct Arguments {
     /// Create the foreign keys of the standard (tpcc).
     #[arg(long, help_heading = MEASURE)]
     foreign_keys: bool,
-    /// Rest before each transaction, as the standard has it: 21 s on average (tpcc).
+    /// Keying and think times before each transaction, 21 s on average (tpcc).
     #[arg(long, help_heading = MEASURE, conflicts_with_all = ["rate", "slo"])]
     think: bool,
     /// Start operations when they are due, N per second, not one after the other

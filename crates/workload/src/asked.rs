@@ -84,8 +84,8 @@ pub(crate) struct Comparable {
     pub(crate) has_options: bool,
     /// Its load is SQL that a user has written.
     pub(crate) loads_given_sql: bool,
-    /// It has the options of the standard TPC-C: keys that can be chosen, and times to think.
-    pub(crate) is_tpcc: bool,
+    /// Its clients are the terminals of TPC-C, with that standard's keys and think times.
+    pub(crate) has_terminals: bool,
     pub(crate) ask: fn(&Asked<'_>) -> Result<Workload, FlagError>,
     /// All tests of these names.
     pub(crate) select: fn(&[String]) -> Result<Vec<String>, WorkloadError>,
@@ -141,7 +141,7 @@ impl Asked<'_> {
             return Err(FlagError(reason.to_string()));
         }
         let of = self.workload.of;
-        if !of.is_tpcc && (self.stock_key.is_some() || self.foreign_keys || self.think) {
+        if !of.has_terminals && (self.stock_key.is_some() || self.foreign_keys || self.think) {
             let reason =
                 "--stock-key, --foreign-keys and --think need --workload tpcc:1. Drop them";
             return Err(FlagError(reason.to_string()));

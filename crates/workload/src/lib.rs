@@ -139,7 +139,7 @@ const NAMED: Comparable = Comparable {
     has_scripts: false,
     has_options: false,
     loads_given_sql: false,
-    is_tpcc: false,
+    has_terminals: false,
     ask: microbenchmark::asked,
     select: |names| Ok(names.to_vec()),
 };
@@ -196,7 +196,7 @@ static COMPARED: &[Comparable] = &[
         name: "tpcc",
         about: "tpcc:WAREHOUSES for a workload derived from TPC-C, as in tpcc:10",
         syntax: "tpcc:WAREHOUSES",
-        is_tpcc: true,
+        has_terminals: true,
         ask: tpcc::asked,
         ..NAMED
     },

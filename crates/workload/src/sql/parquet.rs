@@ -8,7 +8,9 @@ use std::path::Path;
 
 use jiff::civil::{Time, date};
 use jiff::{SignedDuration, Span, Timestamp};
-use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical};
+use parquet::basic::{
+    Compression, ConvertedType, LogicalType, Repetition, TimeUnit, Type as Physical,
+};
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
@@ -29,11 +31,16 @@ enum ColumnMeaning {
 
 /// The rows with their numbers, counted from 1.
 pub(super) fn rows(path: &Path) -> Result<LoadedRows, SqlTextError> {
-    let unread = |row: u32, why: &dyn std::fmt::Display| {
-        error(row, &format!("cannot read it: {why}. Write it with Snappy, gzip, zstd or as CSV"))
-    };
+    let unread =
+        |row: u32, why: &dyn std::fmt::Display| error(row, &format!("cannot read it: {why}"));
     let file = File::open(path).map_err(|it| error(1, &format!("cannot read it: {it}")))?;
     let reader = guarded(1, || SerializedFileReader::new(file))?.map_err(|it| unread(1, &it))?;
+    let parts = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
+    let mut codecs = parts.map(|part| part.compression());
+    if let Some(other) = codecs.find(|codec| !is_unpacked(*codec)) {
+        let what = format!("it is compressed with {other}. Write it with Snappy, gzip or zstd");
+        return Err(error(1, &what));
+    }
     let fields = reader.metadata().file_metadata().schema().get_fields();
     let columns: Vec<(String, ColumnMeaning)> = fields
         .iter()
@@ -52,6 +59,12 @@ pub(super) fn rows(path: &Path) -> Result<LoadedRows, SqlTextError> {
         Ok(Some((number, values.collect::<Result<_, _>>()?)))
     };
     Ok(LoadedRows { names, rows: Box::new(std::iter::from_fn(move || next().transpose())) })
+}
+
+/// Whether rqps's library is built with this codec.
+fn is_unpacked(codec: Compression) -> bool {
+    use Compression::{GZIP, SNAPPY, UNCOMPRESSED, ZSTD};
+    matches!(codec, UNCOMPRESSED | SNAPPY | GZIP(_) | ZSTD(_))
 }
 
 /// The library panics at some damaged files.
@@ -110,12 +123,12 @@ fn text(field: &Field, meaning: ColumnMeaning) -> Result<Option<String>, String>
     let text = match (field, meaning) {
         (Field::Null, _) => return Ok(None),
         (_, ColumnMeaning::Time(nanos)) => {
-            let since = whole(field).checked_mul(nanos).ok_or("it is beyond a day")?;
+            let since = whole(field)?.checked_mul(nanos).ok_or("it is beyond a day")?;
             let time = Time::midnight().checked_add(SignedDuration::from_nanos(since));
             time.map_err(beyond)?.strftime("%T%.f").to_string()
         }
         (_, ColumnMeaning::Timestamp(nanos, is_instant)) => {
-            let since = i128::from(whole(field)) * i128::from(nanos);
+            let since = i128::from(whole(field)?) * i128::from(nanos);
             let time = Timestamp::from_nanosecond(since).map_err(beyond)?;
             let zone = if is_instant { "+00:00" } else { "" };
             format!("{}{zone}", time.strftime("%F %T%.f"))
@@ -143,15 +156,15 @@ fn text(field: &Field, meaning: ColumnMeaning) -> Result<Option<String>, String>
 }
 
 /// The number of a time.
-fn whole(field: &Field) -> i64 {
-    match *field {
+fn whole(field: &Field) -> Result<i64, String> {
+    Ok(match *field {
         Field::Int(value) | Field::TimeMillis(value) => value.into(),
         Field::Long(value)
         | Field::TimeMicros(value)
         | Field::TimestampMillis(value)
         | Field::TimestampMicros(value) => value,
-        _ => 0,
-    }
+        _ => return Err("its time is no number".to_string()),
+    })
 }
 
 #[cfg(test)]

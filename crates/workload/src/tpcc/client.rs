@@ -33,7 +33,7 @@ pub(super) struct CardPlayer {
     rests: bool,
     /// The number of the next deck.
     next: u64,
-    /// The cards of this one with the rest before each, and how many were played.
+    /// The cards of this one, the rest before each if there are rests, and how many were played.
     cards: Vec<Card>,
     rest: Vec<Duration>,
     played: usize,
@@ -112,7 +112,9 @@ impl Work for CardPlayer {
         self.before_error = Effect::default();
         if self.played == self.cards.len() {
             self.cards = self.dealer.deal(self.next);
-            self.rest = self.dealer.rests(self.next, &self.cards);
+            if self.rests {
+                self.rest = self.dealer.rests(self.next, &self.cards);
+            }
             self.next += 1;
             self.played = 0;
         }
@@ -120,8 +122,7 @@ impl Work for CardPlayer {
     }
 
     fn rest(&self) -> u64 {
-        let rest = self.rest.get(self.played).filter(|_| self.rests);
-        rest.map_or(0, |rest| rest.as_nanos() as u64)
+        self.rest.get(self.played).map_or(0, |rest| rest.as_nanos() as u64)
     }
 
     fn execute(&mut self) -> Result<Effect, Error> {

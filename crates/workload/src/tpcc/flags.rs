@@ -27,7 +27,7 @@ pub(crate) struct TpccFlags {
     /// Create the foreign keys of the standard.
     #[arg(long)]
     foreign_keys: bool,
-    /// Rest before each transaction, as the standard has it
+    /// Keying and think times before each transaction, as in TPC-C
     ///
     /// A client types for 2 to 18 s and thinks for 5 to 12 s on average, by the kind of the
     /// transaction. The standard has ten of them for each warehouse.
