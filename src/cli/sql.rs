@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use clap::{Args, Subcommand};
 use rqps_dbms::{Dialect, Home};
-use rqps_plan::{Build, Contender, Dbms, Method, Sweep};
+use rqps_plan::{Build, Contender, Dbms, Interface, Method, Sweep};
 use rqps_system::Cancel;
 use rqps_workload::{CheckedFolder, FolderFaults, Site, check_files, check_folder};
 
@@ -64,11 +64,12 @@ fn check(Arguments { folder, contenders, seed, load_errors }: &Arguments) -> any
 
 /// Reads the files for each DBMS. A folder is usually for some of them.
 fn files(folder: &Path) -> anyhow::Result<Exit> {
-    let checked = Dbms::ALL.map(|dbms| {
+    let of_sql = Dbms::ALL.into_iter().filter(|dbms| dbms.interface() == Interface::Sql);
+    let checked = of_sql.map(|dbms| {
         let dialect = Dialect::from(&dbms.name().parse::<Contender>()?);
         anyhow::Ok((dbms, check_files(folder, dbms, dialect)))
     });
-    let checked = checked.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    let checked = checked.collect::<anyhow::Result<Vec<_>>>()?;
     for (dbms, result) in &checked {
         match result {
             Ok(()) => output::print(&format!("{dbms}: the files have no faults\n"))?,

@@ -150,6 +150,19 @@ fn sqlite_is_given_scripts_and_rows_as_streams() {
     check(&rqps, "sqlite").ok();
 }
 
+#[test]
+fn files_are_checked_for_each_dbms_that_reads_sql() {
+    let rqps = Rqps::new();
+    let folder = &rqps.path("shop");
+    expect(folder, "one", "1 = 1");
+    let arguments = ["sql", "check", &folder.display().to_string()];
+    let told = Running::start(rqps.command(arguments)).finish().ok().stdout;
+    for dbms in ["sqlite", "postgres", "mysql", "mariadb"] {
+        assert!(told.contains(&format!("{dbms}: the files have no faults")), "{told}");
+    }
+    assert!(!told.contains("rocksdb"), "{told}");
+}
+
 /// The most memory that a process has had, in KiB, as often as it is asked before its end.
 fn watched(rqps: &Rqps, arguments: &[&str]) -> u64 {
     let mut running = Running::start(rqps.command(arguments));

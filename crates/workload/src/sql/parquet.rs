@@ -38,7 +38,10 @@ pub(super) fn rows(path: &Path) -> Result<LoadedRows, SqlTextError> {
     let parts = reader.metadata().row_groups().iter().flat_map(|group| group.columns());
     let mut codecs = parts.map(|part| part.compression());
     if let Some(other) = codecs.find(|codec| !is_unpacked(*codec)) {
-        let what = format!("it is compressed with {other}. Write it with Snappy, gzip or zstd");
+        // Without its level, as in `BROTLI(BrotliLevel(1))`.
+        let other = other.to_string();
+        let codec = other.split('(').next().unwrap_or_default();
+        let what = format!("it is compressed with {codec}. Write it with Snappy, gzip or zstd");
         return Err(error(1, &what));
     }
     let fields = reader.metadata().file_metadata().schema().get_fields();
